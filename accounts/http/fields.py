@@ -1,0 +1,79 @@
+"""Serializer fields that take exactly the JSON type they name, and serializers that refuse what they do not know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+
+class ExactText(serializers.CharField):
+    """A JSON string kept exactly as sent: not trimmed, NUL and all. `max_length` counts code points.
+
+    `plain=True` for what goes into an ordinary text column, an id or a key: there NUL is refused.
+    """
+
+    default_error_messages = {"not_text": "Must be a string.", "null_characters_not_allowed": "Must not hold NUL."}
+
+    def __init__(self, *, plain: bool = False, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+        if not plain:
+            self.validators = [v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"]
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("not_text")
+        return data
+
+
+class ExactInteger(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class ExactNumber(serializers.FloatField):
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in (int, float):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class ExactBoolean(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class ExactInstant(serializers.DateTimeField):
+    """ISO 8601 with an offset; without one it is refused, since nobody can say which day was meant."""
+
+    default_error_messages = {"offset": "Give the instant with an offset, for example 2026-05-03T14:20:00Z."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(input_formats=["iso-8601"], **options)
+
+    def enforce_timezone(self, value: Any) -> Any:
+        if value.tzinfo is None:
+            self.fail("offset")
+        return super().enforce_timezone(value)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid", format="ISO 8601")
+        return super().to_internal_value(data)
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses names it does not declare: a misspelt filter must not widen a search."""
+
+    default_error_messages = {"unknown": "Not a known name here."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            unknown = sorted(set(data) - set(self.fields))
+            if unknown:
+                message = self.error_messages["unknown"]
+                raise serializers.ValidationError({name: [message] for name in unknown[:20]})
+        return super().to_internal_value(data)

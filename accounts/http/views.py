@@ -1,0 +1,85 @@
+"""The REST view: authenticates, enters the scope inside the handler so that a refusal rolls back, answers a retry once.
+
+A handler parses, calls `tenant()` or `person()`, and hands one service or selector to `Response` or `once`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, cast
+
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import selectors
+from accounts.errors import FieldError, ValidationFailed
+from accounts.http.fields import StrictSerializer
+from accounts.scopes import Scope
+from accounts.services import idempotency
+from accounts.tenancy import NONE, Reach, narrow, scope
+from accounts.types import Principal, SubjectRef
+
+MAX_EXTERNAL_ID_BYTES = 255
+
+
+class ApiView(APIView):
+    """`required_scopes` names the scope of each method; a method without one answers nobody."""
+
+    required_scopes: ClassVar[dict[str, Scope]] = {}
+
+    @property
+    def principal(self) -> Principal:
+        return cast("Principal", self.request.auth)
+
+    @contextmanager
+    def tenant(self, reach: Reach = NONE) -> Iterator[Principal]:
+        """The tenant's own rows (or, with ALL, everybody's), in one transaction."""
+        with scope(self.principal.tenant_id, reach):
+            yield self.principal
+
+    @contextmanager
+    def person(self, external_id: str) -> Iterator[SubjectRef]:
+        """One person's rows and the tenant's shared ones, in one transaction. Unknown is NotFound, erased SubjectErased."""
+        checked = checked_external_id(external_id)
+        with self.tenant() as principal:
+            subject = selectors.subject_by_external_id(principal, checked)
+            with narrow(subject.id):
+                yield subject
+
+    def parse[S: StrictSerializer](self, serializer: type[S], data: Any = None) -> dict[str, Any]:
+        """The validated body; raises what the problem handler turns into `validation_failed`."""
+        parsed = serializer(data=self.request.data if data is None else data)
+        parsed.is_valid(raise_exception=True)
+        return cast("dict[str, Any]", parsed.validated_data)
+
+    def parse_query[S: StrictSerializer](self, serializer: type[S]) -> dict[str, Any]:
+        repeated = [name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1]
+        if repeated:
+            raise ValidationFailed(errors=[FieldError(name, "Given more than once.") for name in repeated])
+        return self.parse(serializer, self.request.query_params.dict())
+
+    def once(self, work: Callable[[], idempotency.Answer], subject: SubjectRef | None = None) -> Response:
+        """Do the work, or, when its Idempotency-Key was seen with this very request, give the answer it gave."""
+        answer = idempotency.run_once(
+            work,
+            principal=self.principal,
+            key=self.request.headers.get("Idempotency-Key", ""),
+            request=self._request_bytes(),
+            subject_id=subject.id if subject else None,
+        )
+        headers = {"Idempotency-Replayed": "true"} if answer.replayed else {}
+        return Response(answer.body, status=answer.status, headers=headers | answer.headers)
+
+    def _request_bytes(self) -> tuple[bytes, ...]:
+        return (str(self.request.method).encode(), self.request.get_full_path().encode(), self.request.body)
+
+
+def checked_external_id(external_id: str) -> str:
+    """The tenant's id of a person, byte-exact: 1–255 bytes of UTF-8, no `/`, no NUL."""
+    size = len(external_id.encode("utf-8", "surrogatepass"))
+    if not 1 <= size <= MAX_EXTERNAL_ID_BYTES:
+        raise ValidationFailed(errors=[FieldError("external_id", "Must be 1 to 255 bytes long.")])
+    if any(character in "/\x00" or 0xD800 <= ord(character) <= 0xDFFF for character in external_id):
+        raise ValidationFailed(errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")])
+    return external_id
+
+

@@ -1,0 +1,197 @@
+"""The door to sealed values. Two keys to turn, in this order, and no third way:
+
+a `Decision` (made by consent.policy.decide alone) seals, and opens *index* data: vectors, token hashes, counts;
+a `Grant` (made by consent.access.record_read alone, after its audit entry is committed) opens *contents* of named rows.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Never
+from uuid import UUID
+
+from accounts import keystore
+from accounts.crypto import (
+    Binding,
+    EnvelopeBroken,
+    KeyUse,
+    blind_index,
+    derive,
+    envelope_key_id,
+    keyed_digest,
+    open_envelope,
+    pseudonym,
+    seal_envelope,
+)
+from accounts.errors import TagMismatch
+from accounts.fields import Sealed, SealedField
+from accounts.types import SubjectRef
+from audit import services as audit
+from audit.types import Actor
+
+logger = logging.getLogger(__name__)
+
+_LABELS = {KeyUse.CONTENT: "content", KeyUse.INDEX: "index", KeyUse.TENANT: "tenant-content"}
+
+
+class NotGranted(Exception):
+    """A sealed value was opened without the decision or grant that covers it: a fault of the code, never an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What consent.policy.decide said, at the moment it said it.
+
+    `purposes` are the purposes it rests on, `granted` all that are in force for the person, `consent_refs` the ledger
+    entries that gave them. `subject` is None for what concerns the tenant alone.
+    """
+
+    tenant_id: UUID
+    tenant_epoch: int
+    subject: SubjectRef | None
+    action: str
+    actor: Actor
+    project_id: UUID | None
+    allowed: bool
+    reason: str
+    purposes: tuple[str, ...]
+    granted: frozenset[str]
+    consent_refs: tuple[str, ...]
+
+    def require(self) -> "Decision":
+        """Itself when allowed; else NotGranted: the caller should have answered with the refusal."""
+        if not self.allowed:
+            raise NotGranted(self.action)
+        return self
+
+    def covers(self, binding: Binding) -> bool:
+        if not self.allowed or binding.tenant_id != self.tenant_id:
+            return False
+        return binding.use is KeyUse.TENANT or (self.subject is not None and binding.subject_id == self.subject.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A decision whose reading of these rows stands in the audit log."""
+
+    decision: Decision
+    ids: frozenset[UUID]
+    event_id: UUID
+
+
+def open_index(sealed: Sealed, decision: Decision) -> bytes:
+    """Open index data under a decision. Raises TagMismatch, KeyDestroyed, KeyUnavailable, NotGranted."""
+    binding = _bound(sealed)
+    if binding.use is not KeyUse.INDEX or not decision.covers(binding):
+        raise NotGranted(decision.action)
+    return _open(sealed, binding, decision)
+
+
+def open_content(sealed: Sealed, grant: Grant) -> bytes:
+    """Open the content of a row the grant names. Raises TagMismatch, KeyDestroyed, KeyUnavailable, NotGranted."""
+    binding = _bound(sealed)
+    if binding.use is KeyUse.INDEX or binding.row_id not in grant.ids or not grant.decision.covers(binding):
+        raise NotGranted(grant.decision.action)
+    return _open(sealed, binding, grant.decision)
+
+
+def seal_fields(instance: Any, decision: Decision, **plaintexts: bytes | None) -> None:
+    """Seal all sealed fields of a row anew, under the next content version. None leaves a nullable field empty.
+
+    A row not yet saved keeps its version. Every sealed field must be named: one left under the old version would not open.
+    """
+    fields = {field.name: field for field in instance._meta.concrete_fields if isinstance(field, SealedField)}
+    if set(plaintexts) != set(fields):
+        raise TypeError(f"seal_fields takes exactly {sorted(fields)}")
+    if not instance._state.adding:
+        instance.content_version += 1
+    for name, plaintext in plaintexts.items():
+        setattr(instance, name, None if plaintext is None else _seal(plaintext, fields[name].binding_of(instance), decision))
+
+
+def term_key(sealed: Sealed, decision: Decision) -> bytes:
+    """The key of the token hashes inside an index blob: that of the key version the blob is sealed under."""
+    return derive(_key_for(envelope_key_id(sealed.envelope), _bound(sealed), decision), "terms")
+
+
+def current_term_key(decision: Decision) -> bytes:
+    """The key of the token hashes that a blob sealed now will hold."""
+    keys = _subject_keys(decision)
+    return derive(keys.by_id[keys.current_id], "terms")
+
+
+def subject_pseudonym(tenant_epoch: int, subject: SubjectRef) -> str:
+    """The person's name in audit and ledger, 32 hex digits. Raises KeyDestroyed after erasure."""
+    keys = keystore.subject_keys(subject.tenant_id, tenant_epoch, subject.id, subject.key_epoch)
+    return pseudonym(keys.steady, subject.id)
+
+
+def tenant_blind_index(tenant_id: UUID, tenant_epoch: int, field: str, value: bytes) -> bytes:
+    """16 bytes, equal for equal values of one tenant and field, and only there."""
+    return blind_index(keystore.tenant_keys(tenant_id, tenant_epoch).steady, field, value)
+
+
+def tenant_digest(tenant_id: UUID, tenant_epoch: int, *parts: bytes) -> bytes:
+    """32 bytes, keyed by the tenant: for telling two requests apart without keeping either."""
+    return keyed_digest(keystore.tenant_keys(tenant_id, tenant_epoch).steady, b"digest/1", *parts)
+
+
+def _bound(sealed: Sealed) -> Binding:
+    if sealed.binding is None:
+        raise NotGranted("a sealed value without its row cannot be opened")
+    return sealed.binding
+
+
+def _subject_keys(decision: Decision) -> keystore.KeySet:
+    subject = decision.subject
+    if subject is None:
+        raise NotGranted(decision.action)
+    return keystore.subject_keys(decision.tenant_id, decision.tenant_epoch, subject.id, subject.key_epoch)
+
+
+def _owner_keys(binding: Binding, decision: Decision) -> keystore.KeySet:
+    if binding.use is KeyUse.TENANT:
+        return keystore.tenant_keys(decision.tenant_id, decision.tenant_epoch)
+    return _subject_keys(decision)
+
+
+def _key_for(key_id: UUID, binding: Binding, decision: Decision) -> bytes:
+    """The key is chosen by id among the owner's own; another's id opens nothing."""
+    try:
+        return _owner_keys(binding, decision).by_id[key_id]
+    except KeyError:
+        raise TagMismatch from None
+
+
+def _seal(plaintext: bytes, binding: Binding, decision: Decision) -> Sealed:
+    if not decision.covers(binding):
+        raise NotGranted(decision.action)
+    keys = _owner_keys(binding, decision)
+    envelope = seal_envelope(
+        plaintext,
+        key=derive(keys.by_id[keys.current_id], _LABELS[binding.use]),
+        key_id=keys.current_id,
+        associated_data=binding.associated_data(),
+    )
+    return Sealed(envelope, binding)
+
+
+def _open(sealed: Sealed, binding: Binding, decision: Decision) -> bytes:
+    try:
+        key = _key_for(envelope_key_id(sealed.envelope), binding, decision)
+        label = _LABELS[binding.use]
+        return open_envelope(sealed.envelope, key=derive(key, label), associated_data=binding.associated_data())
+    except (EnvelopeBroken, TagMismatch):
+        raise_alarm(decision, binding.row_id)
+
+
+def raise_alarm(decision: Decision, row_id: UUID) -> Never:
+    """Record that a stored value is not what was sealed there, then raise TagMismatch."""
+    logger.critical("sealed value not authentic: row %s", row_id)
+    audit.record_refusal(
+        tenant_id=decision.tenant_id,
+        actor=decision.actor,
+        action="accounts.seal.mismatched",
+        reason="tag_mismatch",
+        resource_ids=[row_id],
+    )
+    raise TagMismatch

@@ -1,0 +1,129 @@
+"""Reads of accounts. Every function expects to be called inside a scope, and raises NotFound for strangers and unknowns alike."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+
+from accounts import keys
+from accounts.credentials import ClaimedKey
+from accounts.errors import NotFound, ProjectForbidden, SubjectErased
+from accounts.models import ApiKey, Directory, Job, Project, Subject, Tenant
+from accounts.types import AgeBand, JobRef, Mode, Principal, SubjectRef, SubjectState, TenantRef
+
+
+def principal_of(claimed: ClaimedKey) -> Principal | None:
+    """The principal of a key in force, looked for in the tenant it claims; None for every other key."""
+    row = ApiKey.objects.filter(digest=claimed.digest, revoked_at=None).select_related("tenant").first()
+    if row is None or row.tenant.mode != claimed.mode or (row.expires_at and row.expires_at <= datetime.now(UTC)):
+        return None
+    return Principal(
+        tenant_id=row.tenant_id,
+        tenant_epoch=row.tenant.key_epoch,
+        mode=Mode(row.tenant.mode),
+        key_id=row.id,
+        scopes=frozenset(row.scopes),
+        project_id=row.project_id,
+    )
+
+
+def tenant_ref() -> TenantRef:
+    """The tenant of the scope."""
+    row = Tenant.objects.get()
+    return TenantRef(id=row.id, organisation_id=row.organisation_id, mode=Mode(row.mode), key_epoch=row.key_epoch)
+
+
+def tenant_ids() -> list[UUID]:
+    """All tenants, from the global directory: for nightly fan-out, outside any scope."""
+    return list(Directory.objects.order_by("tenant_id").values_list("tenant_id", flat=True))
+
+
+def subject_by_external_id(principal: Principal, external_id: str) -> SubjectRef:
+    """Raises NotFound, or SubjectErased when the last person under this id was erased."""
+    row = _latest_with_id(external_id_index(principal, external_id))
+    if row is None:
+        raise NotFound
+    if row.state == SubjectState.ERASED:
+        raise SubjectErased
+    return subject_ref(row)
+
+
+def external_id_index(principal: Principal, external_id: str) -> bytes:
+    return keys.tenant_blind_index(principal.tenant_id, principal.tenant_epoch, "subject.external_id", external_id.encode())
+
+
+def _latest_with_id(index: bytes) -> Subject | None:
+    """Erased people keep their row as a tombstone; the one not erased comes first."""
+    erased_last = Case(When(state=SubjectState.ERASED, then=Value(1)), default=Value(0), output_field=IntegerField())
+    return Subject.objects.filter(external_id_index=index).order_by(erased_last, "-created_at").first()
+
+
+def subject_by_id(subject_id: UUID) -> SubjectRef:
+    row = Subject.objects.filter(id=subject_id).first()
+    if row is None:
+        raise NotFound
+    if row.state == SubjectState.ERASED:
+        raise SubjectErased
+    return subject_ref(row)
+
+
+def subject_ref(row: Subject) -> SubjectRef:
+    return SubjectRef(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        state=SubjectState(row.state),
+        key_epoch=row.key_epoch,
+        index_version=row.index_version,
+        version=row.version,
+        locale=row.locale,
+        time_zone=row.time_zone,
+        age_band=AgeBand(row.age_band),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def subjects_not_erased() -> QuerySet[Subject]:
+    return Subject.objects.exclude(state=SubjectState.ERASED).order_by("id")
+
+
+def project_for(principal: Principal, project_id: UUID | None) -> Project | None:
+    """The project a request works in: the named one, else the key's own, else none.
+
+    Raises NotFound for an unknown project, ProjectForbidden when the key is bound to another.
+    """
+    if principal.project_id and project_id and project_id != principal.project_id:
+        raise ProjectForbidden
+    wanted = project_id or principal.project_id
+    if wanted is None:
+        return None
+    row = Project.objects.filter(id=wanted).first()
+    if row is None:
+        raise NotFound("There is no such project.")
+    return row
+
+
+def projects() -> QuerySet[Project]:
+    return Project.objects.order_by("id")
+
+
+def job_by_id(job_id: UUID) -> JobRef:
+    """A job of the tenant; those about one person are seen by whoever may read that person. The scope must be ALL."""
+    row = Job.objects.filter(id=job_id).first()
+    if row is None:
+        raise NotFound
+    return job_ref(row)
+
+
+def job_ref(row: Job) -> JobRef:
+    return JobRef(
+        id=row.id,
+        kind=row.kind,
+        state=row.state,
+        done=row.done,
+        total=row.total,
+        message=row.message,
+        result=row.result,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

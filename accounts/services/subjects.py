@@ -1,0 +1,126 @@
+"""Making people known, and changing their account data. Rests on the contract with the tenant; needs no consent."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from uuid_utils.compat import uuid7
+
+from accounts import keystore
+from accounts.errors import Conflict, PreconditionFailed
+from accounts.keys import Decision, Grant, open_content, seal_fields, subject_pseudonym, tenant_blind_index
+from accounts.models import Subject
+from accounts.selectors import external_id_index, subject_ref
+from accounts.types import AgeBand, Principal, SubjectRef, SubjectState
+from audit import services as audit
+
+
+@dataclass(frozen=True, slots=True)
+class AccountData:
+    """What a tenant may tell us of a person. `email` and `name` are sealed; empty means not known."""
+
+    email: str = ""
+    name: str = ""
+    locale: str = ""
+    time_zone: str = ""
+    age_band: AgeBand = AgeBand.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSubject:
+    ref: SubjectRef
+    external_id: str
+    account: AccountData
+
+
+def create_subject(
+    external_id: str, data: AccountData, *, principal: Principal, decide: Callable[[SubjectRef], Decision]
+) -> SubjectRef:
+    """Make a person known, keys first. Raises Conflict when somebody else just did."""
+    subject_id, now = uuid7(), datetime.now(UTC)
+    keystore.create_subject_keys(principal.tenant_id, principal.tenant_epoch, subject_id)
+    row = Subject(
+        id=subject_id,
+        tenant_id=principal.tenant_id,
+        external_id_index=external_id_index(principal, external_id),
+        state=SubjectState.ACTIVE,
+        created_at=now,
+        updated_at=now,
+    )
+    _set_account(row, external_id, data, decide(subject_ref(row)))
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError as error:
+        raise Conflict("This person was made known by another request at the same moment.") from error
+    _record("accounts.subject.created", row, principal)
+    return subject_ref(row)
+
+
+def change_subject(
+    subject: SubjectRef,
+    external_id: str,
+    data: AccountData,
+    *,
+    principal: Principal,
+    decide: Callable[[SubjectRef], Decision],
+    if_version: int | None = None,
+) -> SubjectRef:
+    """Replace a person's account data. Raises PreconditionFailed when `if_version` is not the current one."""
+    row = Subject.objects.select_for_update(no_key=True).get(id=subject.id)
+    if if_version is not None and if_version != row.version:
+        raise PreconditionFailed
+    row.version += 1
+    row.updated_at = datetime.now(UTC)
+    _set_account(row, external_id, data, decide(subject_ref(row)))
+    row.save()
+    _record("accounts.subject.changed", row, principal)
+    return subject_ref(row)
+
+
+def open_subject(row: Subject, grant: Grant) -> OpenedSubject:
+    contact: dict[str, Any] = {}
+    if row.contact_sealed is not None:
+        contact = json.loads(open_content(row.contact_sealed, grant))
+    return OpenedSubject(
+        ref=subject_ref(row),
+        external_id=open_external_id(row, grant),
+        account=AccountData(
+            email=contact.get("email", ""),
+            name=contact.get("name", ""),
+            locale=row.locale,
+            time_zone=row.time_zone,
+            age_band=AgeBand(row.age_band),
+        ),
+    )
+
+
+def open_external_id(row: Subject, grant: Grant) -> str:
+    return open_content(row.external_id_sealed, grant).decode()
+
+
+def _set_account(row: Subject, external_id: str, data: AccountData, decision: Decision) -> None:
+    row.locale, row.time_zone, row.age_band = data.locale, data.time_zone, data.age_band
+    row.email_index = _email_index(data.email, decision) if data.email else None
+    contact = json.dumps({"email": data.email, "name": data.name}).encode() if data.email or data.name else None
+    seal_fields(row, decision, external_id_sealed=external_id.encode(), contact_sealed=contact)
+
+
+def _email_index(email: str, decision: Decision) -> bytes:
+    normalised = email.strip().casefold().encode()
+    return tenant_blind_index(decision.tenant_id, decision.tenant_epoch, "subject.email", normalised)
+
+
+def _record(action: str, row: Subject, principal: Principal) -> None:
+    audit.record_in_transaction(
+        tenant_id=row.tenant_id,
+        actor=principal.actor,
+        action=action,
+        resource_ids=[row.id],
+        subject_pseudonym=subject_pseudonym(principal.tenant_epoch, subject_ref(row)),
+    )
+
+

@@ -1,0 +1,87 @@
+"""Background work of accounts: the outbox relay, and what is swept."""
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from celery import current_app, shared_task
+from django.db import connections, transaction
+
+from accounts import keystore, selectors
+from accounts.models import ApiKey, Subject
+from accounts.services.idempotency import forget_old_records
+from accounts.tenancy import ALL, scope
+from accounts.usage import KEY_USE, lossy_store
+
+logger = logging.getLogger(__name__)
+
+RELAY_ALIAS = "relay"
+RELAY_BATCH = 100
+ORPHAN_AGE = timedelta(hours=1)
+
+_TAKE = """
+    DELETE FROM accounts_outboxentry WHERE id IN (
+        SELECT id FROM accounts_outboxentry ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
+    ) RETURNING task, tenant_id, subject_id, arguments
+"""
+
+
+@shared_task(ignore_result=True)
+def relay_outbox() -> int:
+    """Send what the outbox holds. An entry goes when its message is with the broker: at least once, never lost."""
+    sent = 0
+    while batch := _relay_batch():
+        sent += batch
+    return sent
+
+
+def _relay_batch() -> int:
+    with transaction.atomic(using=RELAY_ALIAS), connections[RELAY_ALIAS].cursor() as cursor:
+        cursor.execute(_TAKE, [RELAY_BATCH])
+        entries = cursor.fetchall()
+        for task, tenant_id, subject_id, arguments in entries:
+            person = {"subject_id": str(subject_id)} if subject_id else {}
+            current_app.send_task(task, kwargs={"tenant_id": str(tenant_id)} | person | _json(arguments))
+    return len(entries)
+
+
+def _json(value: dict[str, str] | str) -> dict[str, str]:
+    """Django hands jsonb to raw cursors as text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+@shared_task(ignore_result=True)
+def sweep_nightly() -> None:
+    """For each tenant: keys whose person never came to be, and idempotency records past their day."""
+    for tenant_id in selectors.tenant_ids():
+        sweep_orphan_keys(tenant_id)
+        with scope(tenant_id, ALL):
+            forget_old_records()
+
+
+def sweep_orphan_keys(tenant_id: UUID, older_than: timedelta = ORPHAN_AGE) -> int:
+    """Destroy keys written for a person whose row was never committed. Returns how many keys went."""
+    candidates = keystore.subjects_with_keys(tenant_id, created_before=datetime.now(UTC) - older_than)
+    with scope(tenant_id):
+        known = set(Subject.objects.filter(id__in=candidates).values_list("id", flat=True))
+    return keystore.destroy_subject_keys(tenant_id, candidates - known)
+
+
+@shared_task(ignore_result=True)
+def store_key_use() -> int:
+    """Bring the counted key uses into the rows. Loses at most what Valkey lost."""
+    uses = lossy_store().try_call(_take_key_uses, default={})
+    for member, seconds in uses.items():
+        tenant_id, key_id = (UUID(part) for part in member.decode().split(":"))
+        with scope(tenant_id):
+            ApiKey.objects.filter(id=key_id).update(last_used_at=datetime.fromtimestamp(int(seconds), UTC))
+    return len(uses)
+
+
+def _take_key_uses(client: object) -> dict[bytes, bytes]:
+    pipeline = client.pipeline(transaction=True)  # type: ignore[attr-defined]  the client is untyped
+    pipeline.hgetall(KEY_USE)
+    pipeline.delete(KEY_USE)
+    found: dict[bytes, bytes] = pipeline.execute()[0]
+    return found

@@ -1,0 +1,55 @@
+"""What is counted off the read path: key use. Goes through Valkey, which may lose it; a job brings it into the rows.
+
+Nothing waits for Valkey: a call takes at most a fifth of a second, and after a failure none is tried for five.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from accounts.types import Principal
+
+logger = logging.getLogger(__name__)
+
+CALL_SECONDS = 0.2
+PAUSE_SECONDS = 5.0
+KEY_USE = "fmn:key-use"
+
+
+class LossyStore:
+    """Valkey for what may be lost. `available` says how it is; `try_call` runs a call or returns `default`."""
+
+    def __init__(self, url: str) -> None:
+        self.client: Any = redis.Redis.from_url(url, socket_timeout=CALL_SECONDS, socket_connect_timeout=CALL_SECONDS)
+        self._paused_until = 0.0
+        self._lock = threading.Lock()
+
+    def try_call[T](self, call: Callable[[Any], T], default: T) -> T:
+        if time.monotonic() < self._paused_until:
+            return default
+        try:
+            return call(self.client)
+        except (redis.RedisError, OSError) as error:
+            with self._lock:
+                self._paused_until = time.monotonic() + PAUSE_SECONDS
+            logger.warning("Valkey cannot be reached (%s); uses are not counted meanwhile", type(error).__name__)
+            return default
+
+    def available(self) -> bool:
+        return self.try_call(lambda client: bool(client.ping()), default=False)
+
+
+@cache
+def lossy_store() -> LossyStore:
+    return LossyStore(settings.REDIS_URL)
+
+
+def note_key_use(principal: Principal) -> None:
+    member = f"{principal.tenant_id}:{principal.key_id}"
+    lossy_store().try_call(lambda client: client.hset(KEY_USE, member, int(time.time())), default=0)

@@ -1,0 +1,1 @@
+"""Settings: base serves, migrate migrates, analysis is for tools that only read the code."""

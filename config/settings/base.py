@@ -1,0 +1,140 @@
+"""What every serving process uses. Everything comes from the environment; nothing is unsafe by default."""
+
+from functools import partial
+from typing import Any
+
+import dj_database_url
+from celery.schedules import crontab
+
+from config.env import env_flag, env_float, env_list, env_secret, env_text
+
+SECRET_KEY = env_secret("SECRET_KEY")
+DEBUG = False
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+# TLS is ended in front of this process; HTTPS_ONLY says that there is such a front.
+HTTPS_ONLY = env_flag("HTTPS_ONLY")
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+SESSION_COOKIE_SECURE = HTTPS_ONLY
+CSRF_COOKIE_SECURE = HTTPS_ONLY
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
+SECURE_HSTS_PRELOAD = HTTPS_ONLY
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "rest_framework",
+    "drf_spectacular",
+    "config",
+    "audit",
+    "accounts",
+    "consent",
+    "memory",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "config.middleware.RequestIdentity",
+    "config.middleware.BodyLimit",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+WSGI_APPLICATION = "config.wsgi.application"
+AUTH_USER_MODEL = "accounts.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": ["templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+    }
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+DATABASE_POOL_SECONDS = env_float("DATABASE_POOL_SECONDS", 3.0)
+
+
+def pooled(url: str, *, size: int) -> dict[str, Any]:
+    """A pooled connection; a database that is down is an error in seconds, not in half a minute."""
+    config: dict[str, Any] = dict(dj_database_url.parse(url))
+    config["OPTIONS"] = config.get("OPTIONS", {}) | {
+        "connect_timeout": 3,
+        "pool": {"min_size": 0, "max_size": size, "timeout": DATABASE_POOL_SECONDS},
+    }
+    return config
+
+
+DATABASES = {
+    "default": pooled(env_secret("DATABASE_URL"), size=8),
+    "audit": pooled(env_secret("AUDIT_DATABASE_URL"), size=8),
+    "keys": pooled(env_secret("KEYS_DATABASE_URL"), size=4),
+    "relay": pooled(env_secret("RELAY_DATABASE_URL"), size=2),
+}
+DATABASE_ROUTERS = ["accounts.router.KeysRouter"]
+
+REDIS_URL = env_secret("REDIS_URL")
+# kombu wants its own scheme for a unix socket.
+BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+# The root of the key hierarchy (trust.md 2): a provider by dotted path, and what it needs.
+ROOT_KEY_PROVIDER = env_text("ROOT_KEY_PROVIDER", "accounts.rootkey.LocalRootKey")
+READ_ROOT_KEY = partial(env_secret, "ROOT_KEY")
+
+EMBEDDER = env_text("EMBEDDER", "memory.embedding.minilm.MiniLM")
+EMBEDDER_TIMEOUT_SECONDS = env_float("EMBEDDER_TIMEOUT_SECONDS", 2.0)
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.permissions.HasRequiredScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["accounts.http.parsing.StrictJSONParser"],
+    "EXCEPTION_HANDLER": "config.problems.problem_response",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "accounts.http.parsing.JsonOnly",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Forget-me-not",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "DESCRIPTION": "Long-term memory for AI agents that belongs to the person remembered.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+}
+
+CELERY_BROKER_URL = BROKER_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 5, "socket_connect_timeout": 1}
+CELERY_BEAT_SCHEDULE = {
+    "relay the outbox": {"task": "accounts.tasks.relay_outbox", "schedule": 2.0, "options": {"expires": 2}},
+    "store key use": {"task": "accounts.tasks.store_key_use", "schedule": 60.0, "options": {"expires": 60}},
+    "store memory use": {"task": "memory.tasks.store_memory_use", "schedule": 60.0, "options": {"expires": 60}},
+    "sweep nightly": {"task": "accounts.tasks.sweep_nightly", "schedule": crontab(hour=3, minute=17)},
+}

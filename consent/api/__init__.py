@@ -1,0 +1,1 @@
+"""REST of consent: people, purposes, consents, the audit log."""

@@ -1,0 +1,65 @@
+"""Purposes, and what people said about them."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.http.views import ApiView
+from accounts.scopes import Scope
+from accounts.services.idempotency import Answer
+from consent import selectors
+from consent.api.serializers import ConsentAnswer, ConsentInput, ConsentsAnswer, ConsentsState, LedgerEntry, PurposeAnswer
+from consent.services import ledger
+from consent.services.statements import record_statement
+from consent.types import ConsentActor, ConsentRef, LedgerEvent, PurposeKey, Statement
+
+
+class Purposes(ApiView):
+    required_scopes: ClassVar = {"GET": Scope.CONSENT_READ}
+
+    @extend_schema(operation_id="list_purposes", responses=PurposeAnswer(many=True))
+    def get(self, request: Request) -> Response:
+        with self.tenant():
+            rows = selectors.current_purposes()
+        return Response({"items": PurposeAnswer(rows, many=True).data, "next_cursor": None})
+
+
+class Consents(ApiView):
+    required_scopes: ClassVar = {"GET": Scope.CONSENT_READ, "POST": Scope.CONSENT_RELAY}
+
+    @extend_schema(operation_id="list_consents", responses=ConsentsAnswer)
+    def get(self, request: Request, external_id: str) -> Response:
+        with self.person(external_id) as subject:
+            standing, history = ledger.read_ledger(subject, caller=self.principal)
+            return Response(_consents(standing) | {"history": LedgerEntry(history, many=True).data})
+
+    @extend_schema(operation_id="record_consent", request=ConsentInput, responses={201: ConsentsState})
+    def post(self, request: Request, external_id: str) -> Response:
+        statement = _statement(self.parse(ConsentInput))
+        with self.person(external_id) as subject:
+
+            def record() -> Answer:
+                return Answer(_consents(record_statement(subject, statement, caller=self.principal)), 201)
+
+            return self.once(record, subject)
+
+
+def _statement(body: dict[str, Any]) -> Statement:
+    return Statement(
+        event=LedgerEvent(body["event"]),
+        purposes=tuple(PurposeKey(key) for key in body["purposes"]),
+        language=body["language"],
+        surface=body["surface"],
+        method=body["method"],
+        spoken_by=ConsentActor(body["spoken_by"]),
+        evidence=body["evidence"],
+        occurred_at=body.get("occurred_at"),
+        valid_until=body.get("valid_until"),
+        notice_digests=tuple(body["notice_digests"]),
+    )
+
+
+def _consents(standing: list[ConsentRef]) -> dict[str, Any]:
+    return {"consents": [dict(ConsentAnswer(consent).data) for consent in standing]}

@@ -1,0 +1,159 @@
+"""Shapes of people, purposes, consents and audit events."""
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from rest_framework import serializers
+
+from accounts.http.fields import ExactInstant, ExactText, StrictSerializer
+from accounts.http.paging import PageQuery
+from accounts.types import AgeBand
+from consent.types import ConsentActor, LedgerEvent, PurposeKey
+
+SPOKEN = [LedgerEvent.GIVEN.value, LedgerEvent.REFUSED.value, LedgerEvent.WITHDRAWN.value]
+_CODE = r"^[a-z][a-z0-9_.-]{0,39}$"
+_LANGUAGE = r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
+
+
+class SubjectInput(StrictSerializer):
+    """A person's account data. E-mail and name are sealed. What is left out is emptied: PUT replaces."""
+
+    email = serializers.EmailField(max_length=254, default="")
+    name = ExactText(max_length=200, allow_blank=True, default="")
+    locale = serializers.RegexField(_LANGUAGE, max_length=35, allow_blank=True, default="")
+    time_zone = ExactText(plain=True, max_length=64, allow_blank=True, default="", help_text="IANA name.")
+    age_band = serializers.ChoiceField(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
+
+    def validate_time_zone(self, value: str) -> str:
+        if value and value not in available_timezones():
+            raise serializers.ValidationError("Not an IANA time zone.")
+        return value
+
+
+class SubjectState(serializers.Serializer[Any]):
+    """What a write answers: no content."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+    version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class SubjectAnswer(SubjectState):
+    external_id = serializers.CharField()
+    email = serializers.CharField()
+    name = serializers.CharField()
+    locale = serializers.CharField()
+    time_zone = serializers.CharField()
+    age_band = serializers.ChoiceField(choices=[band.value for band in AgeBand])
+
+
+class SubjectListed(SubjectState):
+    external_id = serializers.CharField()
+
+
+class NoticeAnswer(serializers.Serializer[Any]):
+    language = serializers.CharField()
+    text = serializers.CharField()
+    digest = serializers.CharField(help_text="SHA-256 of the text, hex.")
+
+
+class PurposeAnswer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    version = serializers.IntegerField()
+    legal_basis = serializers.CharField()
+    retention_days = serializers.IntegerField(allow_null=True)
+    categories = serializers.ListField(child=serializers.CharField())
+    published_at = serializers.DateTimeField()
+    notices = NoticeAnswer(many=True)
+
+
+class ConsentInput(StrictSerializer):
+    """What the person said. A key relays it: `spoken_by` says who spoke, `evidence` what shows it."""
+
+    purposes = serializers.ListField(
+        child=serializers.ChoiceField(choices=[key.value for key in PurposeKey]), min_length=1, max_length=len(PurposeKey)
+    )
+    event = serializers.ChoiceField(choices=SPOKEN)
+    spoken_by = serializers.ChoiceField(choices=[actor.value for actor in ConsentActor], default=ConsentActor.AGENT.value)
+    language = serializers.RegexField(_LANGUAGE, max_length=35, default="en")
+    surface = serializers.RegexField(_CODE, default="api", help_text="Where it was said, for example `chat`.")
+    method = serializers.RegexField(_CODE, default="relayed", help_text="How, for example `typed`, `button`.")
+    evidence = ExactText(max_length=2000, allow_blank=True, default="", help_text="Kept sealed with the person's key.")
+    occurred_at = ExactInstant(required=False)
+    valid_until = ExactInstant(required=False)
+    notice_digests = serializers.ListField(
+        child=serializers.RegexField(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list
+    )
+
+    def validate_purposes(self, value: list[str]) -> list[str]:
+        if len(set(value)) != len(value):
+            raise serializers.ValidationError("A purpose is named twice.")
+        return value
+
+
+class ConsentAnswer(serializers.Serializer[Any]):
+    purpose = serializers.CharField()
+    state = serializers.CharField()
+    version = serializers.IntegerField()
+    since = serializers.DateTimeField()
+    valid_until = serializers.DateTimeField(allow_null=True)
+    event_id = serializers.UUIDField()
+    spoken_by = serializers.CharField()
+
+
+class LedgerEntry(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    purpose = serializers.CharField()
+    version = serializers.IntegerField()
+    event = serializers.CharField()
+    notice_digest = serializers.CharField()
+    language = serializers.CharField()
+    surface = serializers.CharField()
+    method = serializers.CharField()
+    spoken_by = serializers.CharField()
+    occurred_at = serializers.DateTimeField()
+    recorded_at = serializers.DateTimeField()
+    valid_until = serializers.DateTimeField(allow_null=True)
+
+
+class ConsentsAnswer(serializers.Serializer[Any]):
+    consents = ConsentAnswer(many=True)
+    history = LedgerEntry(many=True)
+
+
+class ConsentsState(serializers.Serializer[Any]):
+    consents = ConsentAnswer(many=True)
+
+
+class AuditQuery(PageQuery):
+    action = serializers.RegexField(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
+    decision = serializers.ChoiceField(choices=["allowed", "refused"], required=False)
+    actor = serializers.CharField(max_length=64, required=False, help_text="Id of the acting key, member or part.")
+    subject = serializers.CharField(max_length=255, required=False, help_text="The tenant's id of a person.")
+    since = ExactInstant(required=False)
+    before = ExactInstant(required=False)
+
+
+class ActorAnswer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    id = serializers.CharField()
+    on_behalf_of = serializers.CharField()
+
+
+class AuditEventAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    at = serializers.DateTimeField()
+    actor = ActorAnswer()
+    action = serializers.CharField()
+    resource_kind = serializers.CharField()
+    resource_ids = serializers.ListField(child=serializers.UUIDField())
+    subject_pseudonym = serializers.CharField()
+    purposes = serializers.ListField(child=serializers.CharField())
+    consent_refs = serializers.ListField(child=serializers.CharField())
+    decision = serializers.CharField()
+    reason = serializers.CharField()
+    request_id = serializers.CharField()
+    counts = serializers.DictField(child=serializers.IntegerField())
+    result = serializers.CharField()

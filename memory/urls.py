@@ -1,0 +1,4 @@
+"""Addresses of memory."""
+
+app_name = "memory"
+urlpatterns: list[object] = []

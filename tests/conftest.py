@@ -1,0 +1,133 @@
+"""The real thing for every test: PostgreSQL as the application's roles, Valkey, migrations run once by the owner.
+
+Tests commit; each makes fresh tenants, so nothing is flushed and nothing is shared. The cast: Ada owns Acme, Ben only
+reads there, Kit is its agent with a key, Mia is a person Acme remembers, Zoe owns Zenith, and Zenith always holds
+something that could leak.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config.stack import EmbeddedServices
+
+ROOT = Path(__file__).parent.parent
+_URLS = {
+    "fmn_app": "DATABASE_URL",
+    "fmn_audit": "AUDIT_DATABASE_URL",
+    "fmn_relay": "RELAY_DATABASE_URL",
+    "fmn_sealer": "SEALER_DATABASE_URL",
+    "fmn_backup": "BACKUP_DATABASE_URL",
+    "fmn_keys": "KEYS_DATABASE_URL",
+    "fmn_migrate": "DATABASE_MIGRATE_URL",
+    "postgres": "ADMIN_DATABASE_URL",
+}
+
+
+class Stack:
+    """The services of this test run, their environment, and how to be any role."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="fmn-suite-"))
+        self.folder.chmod(0o711)
+        self.services = EmbeddedServices(self.folder / "state", root_key_dir=self.folder / "key")
+        self.environment = self.services.start()
+
+    def migrate(self) -> None:
+        for database in ("default", "keys"):
+            command = [sys.executable, "manage.py", "migrate", "--database", database, "--verbosity", "0"]
+            settings = {"DJANGO_SETTINGS_MODULE": "config.settings.migrate"}
+            subprocess.run(command, cwd=ROOT, env=os.environ | self.environment | settings, check=True)
+
+    def close(self) -> None:
+        self.services.stop()
+        shutil.rmtree(self.folder)
+
+    def url(self, role: str, database: str = "") -> str:
+        address = self.environment[_URLS[role]]
+        return address.replace("/postgres", f"/{database or 'forgetmenot'}") if role == "postgres" else address
+
+
+_stack: list[Stack] = []
+
+
+def pytest_configure(config):
+    """Before anything imports Django: its settings read the environment of the running stack."""
+    if config.option.collectonly or config.option.help:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.analysis")
+    else:
+        _stack.append(Stack())
+        _stack[0].migrate()
+        os.environ.update(_stack[0].environment)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.base"
+    import django
+    from django.test.utils import setup_test_environment
+
+    django.setup()
+    setup_test_environment()
+
+
+def pytest_unconfigure():
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        connection.close_pool()
+    for stack in _stack:
+        stack.close()
+
+
+@pytest.fixture(scope="session")
+def stack():
+    return _stack[0]
+
+
+@pytest.fixture(scope="session")
+def connect_as(stack):
+    """connect_as("fmn_app") gives a psycopg connection of that role to its database; "postgres" is the superuser."""
+
+    @contextmanager
+    def connect(role, database="", *, autocommit=False):
+        with psycopg.connect(stack.url(role, database), autocommit=autocommit) as connection:
+            yield connection
+
+    return connect
+
+
+# --- the cast ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def acme():
+    return _open("Acme")
+
+
+@pytest.fixture
+def zenith():
+    """Another organisation's tenant that remembers a person under the very same id as Acme's."""
+    opened = _open("Zenith")
+    opened.remember_somebody()
+    return opened
+
+
+@pytest.fixture
+def tenant(acme):
+    return acme
+
+
+@pytest.fixture
+def mia(acme):
+    """A person Acme knows, who has said nothing yet."""
+    return acme.person("mia")
+
+
+def _open(name):
+    from tests.world import open_world
+
+    return open_world(name)

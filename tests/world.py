@@ -1,0 +1,160 @@
+"""A tenant as tests use it: its keys, its people, and a REST client for each key. Everything goes through real doors."""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.test import Client
+
+from accounts.scopes import AGENT_SCOPES, Scope
+from accounts.services.credentials import create_api_key
+from accounts.services.tenants import create_organisation, create_project
+from accounts.tenancy import scope
+from accounts.types import Mode, Principal, TenantRef
+from audit.types import Actor
+from consent.services.purposes import open_furnished_tenant
+
+TEST_ACTOR = Actor("system", "tests")
+PURPOSES = ("memory.store", "memory.personalise")
+
+
+class Rest:
+    """JSON over the real URL conf, middleware and views."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.client = Client(raise_request_exception=False)
+
+    def call(self, method, path, body=None, **headers):
+        data = {"data": body, "content_type": "application/json"} if body is not None else {}
+        return self.client.generic(
+            method,
+            path,
+            *((_json(body), "application/json") if data else ()),
+            headers={"Authorization": f"Bearer {self.key}"} | {k.replace("_", "-"): v for k, v in headers.items()},
+        )
+
+    def get(self, path, **headers):
+        return self.call("GET", path, **headers)
+
+    def post(self, path, body, **headers):
+        return self.call("POST", path, body, **headers)
+
+    def put(self, path, body, **headers):
+        return self.call("PUT", path, body, **headers)
+
+    def delete(self, path, **headers):
+        return self.call("DELETE", path, **headers)
+
+
+def _json(body):
+    import json
+
+    return body if isinstance(body, bytes | str) else json.dumps(body)
+
+
+@dataclass
+class Person:
+    world: "World"
+    external_id: str
+    id: UUID
+
+    @property
+    def path(self):
+        return f"/v1/subjects/{self.external_id}"
+
+    def says(self, event, *purposes, **extra):
+        body = {"event": event, "purposes": purposes or PURPOSES, "evidence": "msg-1"} | extra
+        answer = self.world.relay.post(f"{self.path}/consents", body)
+        assert answer.status_code == 201, answer.json()
+        return answer.json()
+
+    def consents(self, *purposes):
+        self.says("given", *purposes)
+        return self
+
+    def remembers(self, text, **facts):
+        answer = self.world.agent.post(f"{self.path}/memories", {"text": text} | facts)
+        assert answer.status_code == 201, answer.json()
+        return answer.json()["memories"][0]["id"]
+
+    def recall(self, query, **options):
+        answer = self.world.agent.post(f"{self.path}/recall", {"query": query} | options)
+        assert answer.status_code == 200, answer.json()
+        return answer.json()
+
+    def texts(self, query, **options):
+        return [item["text"] for item in self.recall(query, **options)["memories"]]
+
+    def ref(self):
+        from accounts.selectors import subject_by_id
+
+        with scope(self.world.id):
+            return subject_by_id(self.id)
+
+
+@dataclass
+class World:
+    name: str
+    tenant: TenantRef
+    keys: dict[str, str] = field(default_factory=dict)
+    key_ids: dict[str, UUID] = field(default_factory=dict)
+
+    @property
+    def id(self):
+        return self.tenant.id
+
+    @property
+    def agent(self):
+        """Kit: what an agent may."""
+        return Rest(self.keys["agent"])
+
+    @property
+    def relay(self):
+        return Rest(self.keys["relay"])
+
+    @property
+    def admin(self):
+        """Every scope there is."""
+        return Rest(self.keys["admin"])
+
+    @property
+    def principal(self):
+        return Principal(
+            tenant_id=self.id,
+            tenant_epoch=self.tenant.key_epoch,
+            mode=self.tenant.mode,
+            key_id=self.key_ids["admin"],
+            scopes=frozenset(scope.value for scope in Scope),
+            project_id=None,
+        )
+
+    def key(self, name, scopes, **options):
+        with scope(self.id):
+            self.key_ids[name], self.keys[name] = create_api_key(
+                name, scopes, mode=self.tenant.mode, actor=TEST_ACTOR, **options
+            )
+        return Rest(self.keys[name])
+
+    def project(self, name, **options):
+        with scope(self.id):
+            return create_project(name, actor=TEST_ACTOR, **options).id
+
+    def person(self, external_id, **account):
+        answer = self.admin.put(f"/v1/subjects/{external_id}", account)
+        assert answer.status_code == 201, answer.json()
+        return Person(self, external_id, UUID(answer.json()["id"]))
+
+    def remember_somebody(self):
+        person = self.person("mia").consents()
+        person.remembers("Mia of Zenith hides the spare key under the blue flowerpot.")
+        return person
+
+
+def open_world(name: str) -> World:
+    organisation = create_organisation(name)
+    tenant = open_furnished_tenant(organisation, Mode.SANDBOX, actor=TEST_ACTOR)
+    world = World(name, tenant)
+    world.key("agent", AGENT_SCOPES)
+    world.key("relay", {Scope.CONSENT_RELAY, Scope.CONSENT_READ})
+    world.key("admin", set(Scope))
+    return world
