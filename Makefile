@@ -43,7 +43,7 @@ gate: $(DEVELOPMENT)
 
 lock: $(DEVELOPMENT) ## write both lock files anew from pyproject.toml
 	$(VENV)/bin/uv pip compile $(LOCK) --output-file requirements.lock pyproject.toml
-	$(VENV)/bin/uv pip compile $(LOCK) --group dev --output-file requirements-dev.lock pyproject.toml
+	$(VENV)/bin/uv pip compile $(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
 LOCK := --quiet --universal --python-version 3.12 --generate-hashes --no-header
 

@@ -5,7 +5,9 @@ from audit.registry import AuditAction, register
 ACTIONS = (
     AuditAction("accounts.tenant.opened", "A tenant was opened, with its keys", "tenant"),
     AuditAction("accounts.project.created", "A project was created", "project"),
-    AuditAction("accounts.project.changed", "A project's recall policy or profile rule was changed", "project"),
+    AuditAction(
+        "accounts.project.changed", "A project's recall policy or profile rule was changed", "project"
+    ),
     AuditAction("accounts.membership.granted", "A member was given a role in a tenant", "membership"),
     AuditAction("accounts.key.created", "An API key was created", "api_key"),
     AuditAction("accounts.key.revoked", "An API key was revoked", "api_key"),
@@ -15,7 +17,12 @@ ACTIONS = (
     AuditAction("accounts.subject.created", "A person was made known to the tenant", "subject"),
     AuditAction("accounts.subject.changed", "A person's account data was changed", "subject"),
     AuditAction("accounts.subject.read", "A person's account data was read", "subject"),
-    AuditAction("accounts.subject.listed", "A list of people known to the tenant was read", "subject", counts=("items",)),
+    AuditAction(
+        "accounts.subject.listed",
+        "A list of people known to the tenant was read",
+        "subject",
+        counts=("items",),
+    ),
     AuditAction("accounts.job.finished", "Background work ended", "job"),
 )
 

@@ -61,10 +61,15 @@ class _DatabaseOnly(models.BaseConstraint):
         return None
 
     def constraint_sql(self, model: Any, schema_editor: Any) -> Any:
-        schema_editor.deferred_sql.append(self.create_sql(model, schema_editor))
+        """Nothing inside CREATE TABLE; what `create_sql` gives runs at the migration's end."""
+        statement = self.create_sql(model, schema_editor)
+        if statement is not None:
+            schema_editor.deferred_sql.append(statement)
         return None
 
-    def _statement(self, model: type[models.Model], editor: BaseDatabaseSchemaEditor, template: str, **parts: Any) -> Statement:
+    def _statement(
+        self, model: type[models.Model], editor: BaseDatabaseSchemaEditor, template: str, **parts: Any
+    ) -> Statement:
         return Statement(template, table=Table(model._meta.db_table, editor.quote_name), **parts)
 
     def __eq__(self, other: object) -> bool:
@@ -99,8 +104,13 @@ class RowSecurity(_DatabaseOnly):
             f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} '
             f"USING ({CONDITIONS[self.rule]}) WITH CHECK ({CHECKS[self.rule]})"
             for role, _ in self.grants
-        ] + [f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)' for role, _ in self.open_to]
-        grants = [f"GRANT {privileges} ON %(table)s TO {role}" for role, privileges in (*self.grants, *self.open_to)]
+        ] + [
+            f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)'
+            for role, _ in self.open_to
+        ]
+        grants = [
+            f"GRANT {privileges} ON %(table)s TO {role}" for role, privileges in (*self.grants, *self.open_to)
+        ]
         security = [f"ALTER TABLE %(table)s {verb} ROW LEVEL SECURITY" for verb in ("ENABLE", "FORCE")]
         return self._statement(model, schema_editor, "; ".join(security + policies + grants))
 
@@ -134,30 +144,34 @@ class AppendOnly(_DatabaseOnly):
         return self._statement(model, schema_editor, body, name=self.name)
 
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
-        body = (
-            'DROP TRIGGER "%(name)s_rows" ON %(table)s; DROP TRIGGER "%(name)s_truncate" ON %(table)s; DROP FUNCTION "%(name)s_refuse"()'
-        )
+        body = 'DROP TRIGGER "%(name)s_rows" ON %(table)s; DROP TRIGGER "%(name)s_truncate" ON %(table)s; DROP FUNCTION "%(name)s_refuse"()'
         return self._statement(model, schema_editor, body, name=self.name)
 
 
 class CompositeForeignKey(_DatabaseOnly):
     """FOREIGN KEY (columns) REFERENCES to (columns): the reference carries tenant and person with the id.
 
-    `to` is "app.Model"; the target needs a unique constraint on `to_columns`. `on_delete_null` names the one column that
-    is emptied when the target goes; without it the target cannot go while it is referred to.
+    `to` is "app.Model"; the target needs a unique constraint on `to_columns`. When the target goes: nothing given, it
+    cannot while it is referred to; "cascade", this row goes too; a column's name, that column is emptied.
     """
 
     def __init__(
-        self, *, name: str, columns: Sequence[str], to: str, to_columns: Sequence[str], on_delete_null: str = ""
+        self, *, name: str, columns: Sequence[str], to: str, to_columns: Sequence[str], on_delete: str = ""
     ) -> None:
         super().__init__(name=name)
         self.columns, self.to, self.to_columns = tuple(columns), to, tuple(to_columns)
-        self.on_delete_null = on_delete_null
+        self.on_delete = on_delete
+
+    @property
+    def _action(self) -> str:
+        if self.on_delete in ("", "cascade"):
+            return " ON DELETE CASCADE" if self.on_delete else ""
+        return f' ON DELETE SET NULL ("{self.on_delete}")'
 
     def create_sql(self, model: Any, schema_editor: Any) -> Any:
+        """Put off to the migration's end: the unique key it points to may be created after it."""
         target = model._meta.apps.get_model(self.to)
-        action = f' ON DELETE SET NULL ("{self.on_delete_null}")' if self.on_delete_null else ""
-        return self._statement(
+        statement = self._statement(
             model,
             schema_editor,
             'ALTER TABLE %(table)s ADD CONSTRAINT "%(name)s" FOREIGN KEY (%(columns)s) REFERENCES %(target)s (%(to_columns)s)%(action)s',
@@ -165,17 +179,21 @@ class CompositeForeignKey(_DatabaseOnly):
             columns=_column_list(self.columns),
             target=Table(target._meta.db_table, schema_editor.quote_name),
             to_columns=_column_list(self.to_columns),
-            action=action,
+            action=self._action,
         )
+        schema_editor.deferred_sql.append(statement)
+        return None
 
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
-        return self._statement(model, schema_editor, 'ALTER TABLE %(table)s DROP CONSTRAINT "%(name)s"', name=self.name)
+        return self._statement(
+            model, schema_editor, 'ALTER TABLE %(table)s DROP CONSTRAINT "%(name)s"', name=self.name
+        )
 
     def deconstruct(self) -> Any:
         path, args, kwargs = super().deconstruct()
         kwargs |= {"columns": self.columns, "to": self.to, "to_columns": self.to_columns}
-        if self.on_delete_null:
-            kwargs["on_delete_null"] = self.on_delete_null
+        if self.on_delete:
+            kwargs["on_delete"] = self.on_delete
         return path, args, kwargs
 
 
@@ -183,7 +201,9 @@ def _column_list(columns: Sequence[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def tenant_keys(*, person: bool = False, rule: RowRule | None = None, **rows: Any) -> list[models.BaseConstraint]:
+def tenant_keys(
+    *, person: bool = False, rule: RowRule | None = None, **rows: Any
+) -> list[models.BaseConstraint]:
     """The constraints every tenant table has: row security, and the unique key composite references point to."""
     rule = rule or (RowRule.PERSON if person else RowRule.TENANT)
     keys: list[models.BaseConstraint] = [
@@ -192,7 +212,9 @@ def tenant_keys(*, person: bool = False, rule: RowRule | None = None, **rows: An
     ]
     if person:
         keys += [
-            models.UniqueConstraint(fields=["tenant", "subject", "id"], name="%(app_label)s_%(class)s_person_id"),
+            models.UniqueConstraint(
+                fields=["tenant", "subject", "id"], name="%(app_label)s_%(class)s_person_id"
+            ),
             CompositeForeignKey(
                 name="%(app_label)s_%(class)s_subject",
                 columns=["tenant_id", "subject_id"],

@@ -99,7 +99,9 @@ def open_envelope(envelope: bytes, *, key: bytes, associated_data: bytes) -> byt
 
 def wrap_context(*, tenant_id: UUID, subject_id: UUID | None, kind: str, version: int) -> bytes:
     """Associated data of a wrapped key: a wrapped key put in another's row does not unwrap."""
-    return b"|".join((b"fmn-wrap/1", tenant_id.bytes, (subject_id or _NO_SUBJECT).bytes, kind.encode(), b"%d" % version))
+    return b"|".join(
+        (b"fmn-wrap/1", tenant_id.bytes, (subject_id or _NO_SUBJECT).bytes, kind.encode(), b"%d" % version)
+    )
 
 
 def keyed_digest(key: bytes, *parts: bytes) -> bytes:

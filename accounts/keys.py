@@ -66,7 +66,9 @@ class Decision:
     def covers(self, binding: Binding) -> bool:
         if not self.allowed or binding.tenant_id != self.tenant_id:
             return False
-        return binding.use is KeyUse.TENANT or (self.subject is not None and binding.subject_id == self.subject.id)
+        return binding.use is KeyUse.TENANT or (
+            self.subject is not None and binding.subject_id == self.subject.id
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +107,17 @@ def seal_fields(instance: Any, decision: Decision, **plaintexts: bytes | None) -
     if not instance._state.adding:
         instance.content_version += 1
     for name, plaintext in plaintexts.items():
-        setattr(instance, name, None if plaintext is None else _seal(plaintext, fields[name].binding_of(instance), decision))
+        setattr(
+            instance,
+            name,
+            None if plaintext is None else _seal(plaintext, fields[name].binding_of(instance), decision),
+        )
 
 
-def term_key(sealed: Sealed, decision: Decision) -> bytes:
-    """The key of the token hashes inside an index blob: that of the key version the blob is sealed under."""
-    return derive(_key_for(envelope_key_id(sealed.envelope), _bound(sealed), decision), "terms")
-
-
-def current_term_key(decision: Decision) -> bytes:
-    """The key of the token hashes that a blob sealed now will hold."""
-    keys = _subject_keys(decision)
-    return derive(keys.by_id[keys.current_id], "terms")
+def term_key(decision: Decision) -> bytes:
+    """The key of the token hashes inside a person's index. Derived from the key that is not rotated, so that a rotation
+    of the others leaves every hash findable."""
+    return derive(_subject_keys(decision.require()).steady, "terms")
 
 
 def subject_pseudonym(tenant_epoch: int, subject: SubjectRef) -> str:
@@ -179,7 +180,9 @@ def _open(sealed: Sealed, binding: Binding, decision: Decision) -> bytes:
     try:
         key = _key_for(envelope_key_id(sealed.envelope), binding, decision)
         label = _LABELS[binding.use]
-        return open_envelope(sealed.envelope, key=derive(key, label), associated_data=binding.associated_data())
+        return open_envelope(
+            sealed.envelope, key=derive(key, label), associated_data=binding.associated_data()
+        )
     except (EnvelopeBroken, TagMismatch):
         raise_alarm(decision, binding.row_id)
 

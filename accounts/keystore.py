@@ -14,7 +14,15 @@ from uuid import UUID
 from django.db import Error, connections, transaction
 from uuid_utils.compat import uuid7
 
-from accounts.crypto import EnvelopeBroken, derive, envelope_key_id, new_key, open_envelope, seal_envelope, wrap_context
+from accounts.crypto import (
+    EnvelopeBroken,
+    derive,
+    envelope_key_id,
+    new_key,
+    open_envelope,
+    seal_envelope,
+    wrap_context,
+)
 from accounts.errors import KeyDestroyed, KeyUnavailable
 from accounts.models import WrappedKey
 from accounts.rootkey import RootKeyUnavailable, root_key
@@ -91,7 +99,9 @@ def create_tenant_keys(tenant_id: UUID) -> None:
     """Write a tenant's key and index key; committed before the tenant's row is."""
     key = new_key()
     key_row = _new_row(tenant_id, None, WrappedKey.Kind.TENANT, key, root_key().wrap)
-    index_row = _new_row(tenant_id, None, WrappedKey.Kind.TENANT_INDEX, new_key(), _wrap_under(key_row.id, key))
+    index_row = _new_row(
+        tenant_id, None, WrappedKey.Kind.TENANT_INDEX, new_key(), _wrap_under(key_row.id, key)
+    )
     _store(tenant_id, (key_row, index_row))
 
 
@@ -117,7 +127,9 @@ def count_subject_keys(tenant_id: UUID, subject_id: UUID) -> int:
 
 def subjects_with_keys(tenant_id: UUID, *, created_before: object) -> set[UUID]:
     with _keys_scope(tenant_id):
-        rows = WrappedKey.objects.filter(tenant_id=tenant_id, subject_id__isnull=False, created_at__lt=created_before)
+        rows = WrappedKey.objects.filter(
+            tenant_id=tenant_id, subject_id__isnull=False, created_at__lt=created_before
+        )
         return set(rows.values_list("subject_id", flat=True).distinct())
 
 
@@ -171,10 +183,14 @@ def _key_set(rows: list[WrappedKey], versioned: str, steady: str, unwrap: Unwrap
 
 
 def _context(row: WrappedKey) -> bytes:
-    return wrap_context(tenant_id=row.tenant_id, subject_id=row.subject_id, kind=row.kind, version=row.version)
+    return wrap_context(
+        tenant_id=row.tenant_id, subject_id=row.subject_id, kind=row.kind, version=row.version
+    )
 
 
-def _new_row(tenant_id: UUID, subject_id: UUID | None, kind: str, key: bytes, wrap: Callable[[bytes, bytes], bytes]) -> WrappedKey:
+def _new_row(
+    tenant_id: UUID, subject_id: UUID | None, kind: str, key: bytes, wrap: Callable[[bytes, bytes], bytes]
+) -> WrappedKey:
     row = WrappedKey(id=uuid7(), tenant_id=tenant_id, subject_id=subject_id, kind=kind, version=1)
     row.wrapped = wrap(key, _context(row))
     return row

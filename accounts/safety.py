@@ -60,7 +60,10 @@ def unsafe_reasons(alias: str = "default") -> list[str]:
     }
     return (
         [reason for reason, present in faults.items() if present]
-        + [f"The table {name} has no forced row security and is not on the list of global tables." for name in open_tables]
+        + [
+            f"The table {name} has no forced row security and is not on the list of global tables."
+            for name in open_tables
+        ]
         + [f"The view {name} runs with its owner's rights; it needs security_invoker." for name in views]
     )
 

@@ -22,4 +22,9 @@ class Scope(StrEnum):
 
 
 # What an agent needs to remember and recall. Relaying consent, the audit log and setting up projects are asked for by name.
-AGENT_SCOPES = frozenset(Scope) - {Scope.AUDIT_READ, Scope.CONSENT_RELAY, Scope.PROJECTS_WRITE, Scope.KNOWLEDGE_WRITE}
+AGENT_SCOPES = frozenset(Scope) - {
+    Scope.AUDIT_READ,
+    Scope.CONSENT_RELAY,
+    Scope.PROJECTS_WRITE,
+    Scope.KNOWLEDGE_WRITE,
+}

@@ -16,9 +16,11 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.apps import apps
-from django.db import connection, models, transaction
+from django.db import connection, models, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from uuid_utils.compat import uuid7
+
+from accounts.constraints import RowSecurity
 
 
 class Reach(Enum):
@@ -68,7 +70,9 @@ def scope(tenant_id: UUID, subject: UUID | Reach = NONE, *, user_id: UUID | None
     the inner settings would stay in force for the outer block.
     """
     if _current.get() is not None or connection.in_atomic_block:
-        raise ScopeConflict("A scope opens its own transaction; use narrow() to step from the tenant to one person.")
+        raise ScopeConflict(
+            "A scope opens its own transaction; use narrow() to step from the tenant to one person."
+        )
     entered = Scope(tenant_id, subject)
     with transaction.atomic():
         _set_local(tenant_id=str(tenant_id), subject_id=entered.subject_setting, user_id=str(user_id or ""))
@@ -119,7 +123,9 @@ def lock_person(subject_id: UUID, *, exclusive: bool = False) -> None:
 def _set_local(**values: str) -> None:
     calls = ", ".join("set_config(%s, %s, true)" for _ in values)
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {calls}", [part for name, value in values.items() for part in (f"app.{name}", value)])  # noqa: S608  placeholders only
+        cursor.execute(
+            f"SELECT {calls}", [part for name, value in values.items() for part in (f"app.{name}", value)]
+        )  # noqa: S608  placeholders only
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -163,7 +169,9 @@ class TenantModel(models.Model):
 class PersonModel(TenantModel):
     """A row about one person; see PersonManager for what a scope shows of it."""
 
-    subject = models.ForeignKey("accounts.Subject", on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False)
+    subject = models.ForeignKey(
+        "accounts.Subject", on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
 
     objects: ClassVar[models.Manager[Any]] = PersonManager()
 
@@ -173,14 +181,21 @@ class PersonModel(TenantModel):
 
 # --- the guard --------------------------------------------------------------------------------------------------------
 
-_EXTRA_TABLES = ("audit_event",)
-_DATA_STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|DECLARE|COPY|TABLE|VALUES)\b", re.IGNORECASE)
+# Not a model's own: the log's policies are plain SQL, and a wrapped key lives in another database.
+_LOG_TABLE = "audit_event"
+_DATA_STATEMENT = re.compile(
+    r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|DECLARE|COPY|TABLE|VALUES)\b", re.IGNORECASE
+)
 
 
 def tenant_tables() -> frozenset[str]:
-    return frozenset(
-        model._meta.db_table for model in apps.get_models() if issubclass(model, TenantModel)
-    ) | frozenset(_EXTRA_TABLES)
+    """Every table of this database under a row policy."""
+    return frozenset({_LOG_TABLE}) | {
+        model._meta.db_table
+        for model in apps.get_models()
+        if router.db_for_write(model) == "default"
+        and any(isinstance(each, RowSecurity) for each in model._meta.constraints)
+    }
 
 
 @cache
@@ -188,7 +203,9 @@ def _names_tenant_table() -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(tenant_tables()))) + r")\b")
 
 
-def refuse_unscoped(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+def refuse_unscoped(
+    execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]
+) -> Any:
     """An execute wrapper: rows of a tenant are asked for inside a scope, or not at all."""
     if _current.get() is None:
         text = sql if isinstance(sql, str) else str(sql)
@@ -202,5 +219,3 @@ def guard_connection(connection: BaseDatabaseWrapper, **_: object) -> None:
     is_owner = "assume_role" in connection.settings_dict["OPTIONS"]
     if connection.alias == "default" and not is_owner and refuse_unscoped not in connection.execute_wrappers:
         connection.execute_wrappers.insert(0, refuse_unscoped)
-
-

@@ -1,8 +1,8 @@
 """Where an embedder's floor belongs: cosines of questions with what answers them, and with what does not.
 
 Run it as `python -m benchmarks.calibrate_floor path/to/lifecycle.jsonl`; another embedder's dotted path may
-follow. The file holds one case a line: lang, query, must (ids), statements (id, text). The floor it chooses is
-where the share of related pairs kept exceeds the share of unrelated pairs let through the most (Youden's
+follow. The file holds one case a line: lang, query, must (ids), statements (id, text). The floor chosen is
+where the share of related pairs kept exceeds the share of unrelated ones let through the most (Youden's
 index), down to the next 0.05: such sets are small, and a memory lost costs more than one too many.
 """
 
@@ -28,7 +28,7 @@ type Cosines = NDArray[np.float32]
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", type=Path)
-    parser.add_argument("embedder", nargs="?", default="memory.embedding.minilm.MiniLm")
+    parser.add_argument("embedder", nargs="?", default="memory.embedding.minilm.MiniLM")
     parser.add_argument("--lang", default="en")
     options = parser.parse_args(arguments)
     module, _, name = options.embedder.rpartition(".")

@@ -26,5 +26,3 @@ def _answers(alias: str) -> bool:
     except Error:
         connections[alias].close()
         return False
-
-

@@ -41,7 +41,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     domain = as_domain_error(error)
     if domain.status >= 500:
         logger.error("%s answered %s", type(error).__name__, domain.code, exc_info=error)
-    response = Response(problem_body(domain, context["request"].path), status=domain.status, content_type=PROBLEM_TYPE)
+    response = Response(
+        problem_body(domain, context["request"].path), status=domain.status, content_type=PROBLEM_TYPE
+    )
     if isinstance(domain, errors.Unauthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="forget-me-not"'
     if domain.status == 503:
@@ -77,7 +79,9 @@ def _field_errors(detail: Any, pointer: str = "") -> Iterator[errors.FieldError]
             yield from _field_errors(inner, pointer + step)
     elif isinstance(detail, list):
         for position, inner in enumerate(detail):
-            yield from _field_errors(inner, f"{pointer}/{position}" if isinstance(inner, dict | list) and inner else pointer)
+            yield from _field_errors(
+                inner, f"{pointer}/{position}" if isinstance(inner, dict | list) and inner else pointer
+            )
     else:
         yield errors.FieldError(pointer, str(detail))
 

@@ -7,7 +7,11 @@ from config.health import healthz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
-    path("v1/schema", SpectacularJSONAPIView.as_view(authentication_classes=[], permission_classes=[]), name="schema"),
+    path(
+        "v1/schema",
+        SpectacularJSONAPIView.as_view(authentication_classes=[], permission_classes=[]),
+        name="schema",
+    ),
     path("v1/", include("accounts.urls")),
     path("v1/", include("consent.urls")),
     path("v1/", include("memory.urls")),

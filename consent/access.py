@@ -20,7 +20,9 @@ def record_read(
         actor=decision.actor,
         action=action,
         resource_ids=tuple(ids),
-        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject)
+        if decision.subject
+        else "",
         purposes=decision.purposes,
         consent_refs=decision.consent_refs,
         decision="allowed",

@@ -40,5 +40,12 @@ class NoticeOutdated(DomainError):
 
 BY_REASON: dict[str, type[DomainError]] = {
     error.code: error
-    for error in (ConsentRequired, ConsentRefused, ConsentWithdrawn, ConsentExpired, GuardianRequired, SubjectRestricted)
+    for error in (
+        ConsentRequired,
+        ConsentRefused,
+        ConsentWithdrawn,
+        ConsentExpired,
+        GuardianRequired,
+        SubjectRestricted,
+    )
 }

@@ -68,5 +68,7 @@ class PseudonymousProof:
 def register_all() -> None:
     register_holder(PseudonymousProof())
     register_holder(KeysHolder())
-    register_holder(RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord")))
+    register_holder(
+        RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord"))
+    )
     register_holder(RowsHolder("consents", ("consent.consentstate",)))

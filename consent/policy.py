@@ -15,7 +15,15 @@ from accounts.types import AgeBand, Caller, SubjectRef, SubjectState
 from audit import services as audit
 from consent.errors import BY_REASON
 from consent.selectors import consents_of_person
-from consent.types import NEEDED, STOPPED_BY_RESTRICTION, Act, ConsentActor, ConsentRef, LedgerEvent, PurposeKey
+from consent.types import (
+    NEEDED,
+    STOPPED_BY_RESTRICTION,
+    Act,
+    ConsentActor,
+    ConsentRef,
+    LedgerEvent,
+    PurposeKey,
+)
 
 _REASON_OF_STATE = {
     LedgerEvent.REFUSED: "consent_refused",
@@ -76,7 +84,9 @@ def record_refusal(decision: Decision) -> None:
         action="consent.decision.refused",
         reason=decision.reason,
         resource_ids=[decision.subject.id] if decision.subject else [],
-        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject)
+        if decision.subject
+        else "",
         purposes=decision.purposes,
     )
 

@@ -17,7 +17,7 @@ OVERLAP_TOKENS = 40  # at most; whole sentences, so about 30
 
 # A counter may call a thousand characters without a space one unknown token; here a token is never more than:
 CHARACTERS_A_TOKEN = 8
-LONGEST_SPAN = 1000  # characters
+LONGEST_SPAN = LARGEST_TOKENS * CHARACTERS_A_TOKEN
 
 # One character of punctuation, not a run of it: a run would be scanned again from each of its characters.
 SENTENCE_END = re.compile(r"[.!?\u2026\u0964\u061F][\"'\u2019\u201D)\]]{0,3}\s+|[\u3002\uFF01\uFF1F]|\n\s*")
@@ -82,7 +82,7 @@ def _chunks(
 
 
 def _packed(spans: Iterator[_Span]) -> Iterator[list[_Span]]:
-    """Consecutive spans up to the target; a larger span stands alone. Each pack repeats the end of the last."""
+    """Consecutive spans up to the target, each pack repeating the end of the last. A larger span is alone."""
     pack: list[_Span] = []
     size = 0
     for span in spans:

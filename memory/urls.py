@@ -1,4 +1,21 @@
 """Addresses of memory."""
 
+from django.urls import path
+
+from memory.api import knowledge, memories, profile
+
+_PERSON = "subjects/<str:external_id>"
+
 app_name = "memory"
-urlpatterns: list[object] = []
+urlpatterns = [
+    path(f"{_PERSON}/memories", memories.Memories.as_view(), name="memory-list"),
+    path(f"{_PERSON}/memories/<uuid:memory_id>", memories.OneMemory.as_view(), name="memory-one"),
+    path(f"{_PERSON}/recall", memories.Recall.as_view(), name="recall"),
+    path(f"{_PERSON}/profile", profile.Profile.as_view(), name="profile-list"),
+    path(f"{_PERSON}/profile/<str:key>", profile.OneProfileValue.as_view(), name="profile-one"),
+    path("profile-keys", profile.ProfileKeys.as_view(), name="profile-key-list"),
+    path("profile-keys/<str:key>", profile.OneProfileKey.as_view(), name="profile-key-one"),
+    path("knowledge/documents", knowledge.Documents.as_view(), name="document-list"),
+    path("knowledge/documents/<uuid:document_id>", knowledge.OneDocument.as_view(), name="document-one"),
+    path("knowledge/search", knowledge.SearchKnowledge.as_view(), name="knowledge-search"),
+]

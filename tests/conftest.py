@@ -52,7 +52,9 @@ class Stack:
 
     def url(self, role: str, database: str = "") -> str:
         address = self.environment[_URLS[role]]
-        return address.replace("/postgres", f"/{database or 'forgetmenot'}") if role == "postgres" else address
+        return (
+            address.replace("/postgres", f"/{database or 'forgetmenot'}") if role == "postgres" else address
+        )
 
 
 _stack: list[Stack] = []
@@ -75,9 +77,10 @@ def pytest_configure(config):
 
 
 def pytest_unconfigure():
+    from django.apps import apps
     from django.db import connections
 
-    for connection in connections.all(initialized_only=True):
+    for connection in connections.all(initialized_only=True) if apps.ready else ():
         connection.close_pool()
     for stack in _stack:
         stack.close()

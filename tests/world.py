@@ -30,7 +30,8 @@ class Rest:
             method,
             path,
             *((_json(body), "application/json") if data else ()),
-            headers={"Authorization": f"Bearer {self.key}"} | {k.replace("_", "-"): v for k, v in headers.items()},
+            headers={"Authorization": f"Bearer {self.key}"}
+            | {k.replace("_", "-"): v for k, v in headers.items()},
         )
 
     def get(self, path, **headers):

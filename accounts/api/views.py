@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts import selectors
 from accounts.api.serializers import JobAnswer, ProjectAnswer, ProjectInput, job_answer, project_answer
-from accounts.http.paging import Page, PageQuery
+from accounts.http.paging import PageQuery
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -22,7 +22,7 @@ class Projects(ApiView):
 
     @extend_schema(operation_id="list_projects", parameters=[PageQuery], responses=ProjectAnswer(many=True))
     def get(self, request: Request) -> Response:
-        page = Page.of(self.parse_query(PageQuery))
+        page = self.page()
         with self.tenant():
             rows = selectors.projects()
             rows = rows.filter(id__gt=page.after) if page.after else rows
@@ -32,7 +32,9 @@ class Projects(ApiView):
     def post(self, request: Request) -> Response:
         body = self.parse(ProjectInput)
         with self.tenant() as principal:
-            return self.once(lambda: Answer(project_answer(create_project(**body, actor=principal.actor)), 201))
+            return self.once(
+                lambda: Answer(project_answer(create_project(**body, actor=principal.actor)), 201)
+            )
 
 
 class ShowJob(ApiView):
@@ -42,5 +44,3 @@ class ShowJob(ApiView):
     def get(self, request: Request, job_id: UUID) -> Response:
         with self.tenant(ALL):
             return Response(job_answer(selectors.job_by_id(job_id)))
-
-

@@ -12,12 +12,17 @@ class ExactText(serializers.CharField):
     `plain=True` for what goes into an ordinary text column, an id or a key: there NUL is refused.
     """
 
-    default_error_messages = {"not_text": "Must be a string.", "null_characters_not_allowed": "Must not hold NUL."}
+    default_error_messages = {
+        "not_text": "Must be a string.",
+        "null_characters_not_allowed": "Must not hold NUL.",
+    }
 
     def __init__(self, *, plain: bool = False, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
         if not plain:
-            self.validators = [v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"]
+            self.validators = [
+                v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"
+            ]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

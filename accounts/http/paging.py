@@ -32,11 +32,16 @@ class Page:
     def of(cls, query: dict[str, Any]) -> "Page":
         return cls(limit=query["limit"], after=decode_cursor(query["cursor"]) if query["cursor"] else None)
 
-    def answer[T](self, rows: Sequence[T], render: Callable[[T], dict[str, Any]], id_of: Callable[[T], UUID]) -> dict[str, Any]:
+    def answer[T](
+        self, rows: Sequence[T], render: Callable[[T], dict[str, Any]], id_of: Callable[[T], UUID]
+    ) -> dict[str, Any]:
         """The page from up to limit + 1 rows; the row too many only says that there is a next page."""
         shown = rows[: self.limit]
         more = len(rows) > self.limit
-        return {"items": [render(row) for row in shown], "next_cursor": encode_cursor(id_of(shown[-1])) if more else None}
+        return {
+            "items": [render(row) for row in shown],
+            "next_cursor": encode_cursor(id_of(shown[-1])) if more else None,
+        }
 
 
 def encode_cursor(last: UUID) -> str:

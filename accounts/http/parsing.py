@@ -20,7 +20,10 @@ class StrictJSONParser(BaseParser):
     media_type = "application/json"
 
     def parse(
-        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         return parse_json(stream.read(MAX_BODY_BYTES + 1))
 

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from accounts import selectors
 from accounts.errors import FieldError, ValidationFailed
 from accounts.http.fields import StrictSerializer
+from accounts.http.paging import Page, PageQuery
 from accounts.scopes import Scope
 from accounts.services import idempotency
 from accounts.tenancy import NONE, Reach, narrow, scope
@@ -52,10 +53,16 @@ class ApiView(APIView):
         return cast("dict[str, Any]", parsed.validated_data)
 
     def parse_query[S: StrictSerializer](self, serializer: type[S]) -> dict[str, Any]:
-        repeated = [name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1]
+        repeated = [
+            name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1
+        ]
         if repeated:
             raise ValidationFailed(errors=[FieldError(name, "Given more than once.") for name in repeated])
         return self.parse(serializer, self.request.query_params.dict())
+
+    def page(self) -> Page:
+        """The page a list without filters was asked for."""
+        return Page.of(self.parse_query(PageQuery))
 
     def once(self, work: Callable[[], idempotency.Answer], subject: SubjectRef | None = None) -> Response:
         """Do the work, or, when its Idempotency-Key was seen with this very request, give the answer it gave."""
@@ -79,7 +86,7 @@ def checked_external_id(external_id: str) -> str:
     if not 1 <= size <= MAX_EXTERNAL_ID_BYTES:
         raise ValidationFailed(errors=[FieldError("external_id", "Must be 1 to 255 bytes long.")])
     if any(character in "/\x00" or 0xD800 <= ord(character) <= 0xDFFF for character in external_id):
-        raise ValidationFailed(errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")])
+        raise ValidationFailed(
+            errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")]
+        )
     return external_id
-
-

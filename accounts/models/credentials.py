@@ -14,7 +14,9 @@ class ApiKey(TenantModel):
     digest = models.BinaryField(max_length=32, editable=False)
     hint = models.CharField(max_length=8)
     scopes = ArrayField(models.CharField(max_length=32))
-    project = models.ForeignKey("accounts.Project", on_delete=models.PROTECT, null=True, related_name="+", db_constraint=False)
+    project = models.ForeignKey(
+        "accounts.Project", on_delete=models.PROTECT, null=True, related_name="+", db_constraint=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -25,6 +27,9 @@ class ApiKey(TenantModel):
             *tenant_keys(grants=(("fmn_app", "SELECT, INSERT, UPDATE"),)),
             models.UniqueConstraint(fields=["tenant", "digest"], name="accounts_apikey_digest"),
             CompositeForeignKey(
-                name="accounts_apikey_project", columns=["tenant_id", "project_id"], to="accounts.Project", to_columns=["tenant_id", "id"]
+                name="accounts_apikey_project",
+                columns=["tenant_id", "project_id"],
+                to="accounts.Project",
+                to_columns=["tenant_id", "id"],
             ),
         ]

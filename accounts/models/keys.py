@@ -25,8 +25,14 @@ class WrappedKey(models.Model):
 
     class Meta:
         constraints = [
-            RowSecurity(name="accounts_wrappedkey_rows", rule=RowRule.TENANT, grants=(("fmn_keys", "SELECT, INSERT, UPDATE, DELETE"),)),
+            RowSecurity(
+                name="accounts_wrappedkey_rows",
+                rule=RowRule.TENANT,
+                grants=(("fmn_keys", "SELECT, INSERT, UPDATE, DELETE"),),
+            ),
             models.UniqueConstraint(
-                fields=["tenant_id", "subject_id", "kind", "version"], nulls_distinct=False, name="accounts_wrappedkey_once"
+                fields=["tenant_id", "subject_id", "kind", "version"],
+                nulls_distinct=False,
+                name="accounts_wrappedkey_once",
             ),
         ]

@@ -28,9 +28,13 @@ class Subject(TenantModel):
 
     locale = models.CharField(max_length=35, blank=True)
     time_zone = models.CharField(max_length=64, blank=True)
-    age_band = models.CharField(max_length=7, default=AgeBand.UNKNOWN, choices=[(band.value, band.name) for band in AgeBand])
+    age_band = models.CharField(
+        max_length=7, default=AgeBand.UNKNOWN, choices=[(band.value, band.name) for band in AgeBand]
+    )
 
-    state = models.CharField(max_length=10, default=SubjectState.ACTIVE, choices=[(s.value, s.name) for s in SubjectState])
+    state = models.CharField(
+        max_length=10, default=SubjectState.ACTIVE, choices=[(s.value, s.name) for s in SubjectState]
+    )
     key_epoch = models.PositiveIntegerField(default=1)
     index_version = models.PositiveBigIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)
@@ -46,7 +50,9 @@ class Subject(TenantModel):
                 name="accounts_subject_external_id",
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "external_id_index", "created_at"], name="accounts_subject_by_id")]
+        indexes = [
+            models.Index(fields=["tenant", "external_id_index", "created_at"], name="accounts_subject_by_id")
+        ]
 
     @property
     def own_subject_id(self) -> UUID:

@@ -73,7 +73,11 @@ class Tenant(models.Model):
     class Meta:
         base_manager_name = "objects"
         constraints = [
-            RowSecurity(name="accounts_tenant_rows", rule=RowRule.TENANT_ITSELF, grants=(("fmn_app", "SELECT, INSERT, UPDATE"),)),
+            RowSecurity(
+                name="accounts_tenant_rows",
+                rule=RowRule.TENANT_ITSELF,
+                grants=(("fmn_app", "SELECT, INSERT, UPDATE"),),
+            ),
             models.UniqueConstraint(fields=["organisation", "mode"], name="accounts_tenant_one_a_mode"),
         ]
 

@@ -1,13 +1,18 @@
 """What every app shares to get work done once: jobs, the outbox, idempotency records."""
 
-
 from django.db import models
 from django.db.models.functions import Now
 
 from accounts.constraints import tenant_keys
 from accounts.tenancy import PersonModel
 
-_OPTIONAL_PERSON = {"null": True, "on_delete": models.PROTECT, "related_name": "+", "db_index": False, "db_constraint": False}
+_OPTIONAL_PERSON = {
+    "null": True,
+    "on_delete": models.PROTECT,
+    "related_name": "+",
+    "db_index": False,
+    "db_constraint": False,
+}
 
 
 class Job(PersonModel):
@@ -43,7 +48,9 @@ class OutboxEntry(PersonModel):
 
     class Meta(PersonModel.Meta):
         constraints = tenant_keys(
-            person=True, grants=(("fmn_app", "SELECT, INSERT"),), open_to=(("fmn_relay", "SELECT, UPDATE, DELETE"),)
+            person=True,
+            grants=(("fmn_app", "SELECT, INSERT"),),
+            open_to=(("fmn_relay", "SELECT, UPDATE, DELETE"),),
         )
 
 
@@ -63,5 +70,3 @@ class IdempotencyRecord(PersonModel):
             models.UniqueConstraint(fields=["tenant", "key_digest"], name="accounts_idempotency_once"),
         ]
         indexes = [models.Index(fields=["tenant", "created_at"], name="accounts_idempotency_age")]
-
-

@@ -35,7 +35,12 @@ class Answer:
 
 
 def run_once(
-    work: Callable[[], Answer], *, principal: Principal, key: str, request: tuple[bytes, ...], subject_id: UUID | None
+    work: Callable[[], Answer],
+    *,
+    principal: Principal,
+    key: str,
+    request: tuple[bytes, ...],
+    subject_id: UUID | None,
 ) -> Answer:
     """Run `work` unless this key was used; then its answer again. Without a key it always runs.
 
@@ -44,7 +49,9 @@ def run_once(
     if not key:
         return work()
     if len(key) > MAX_KEY_LENGTH or not key.isprintable():
-        raise ValidationFailed(errors=[FieldError("Idempotency-Key", f"Up to {MAX_KEY_LENGTH} printable characters.")])
+        raise ValidationFailed(
+            errors=[FieldError("Idempotency-Key", f"Up to {MAX_KEY_LENGTH} printable characters.")]
+        )
     key_digest = _digest(principal, b"idempotency-key", principal.key_id.bytes, key.encode())
     request_digest = _digest(principal, b"idempotency-request", *request)
     record_id = _claim(principal.tenant_id, subject_id, key_digest, request_digest)
@@ -84,6 +91,9 @@ def _replay(principal: Principal, key_digest: bytes, request_digest: bytes) -> A
     if found is None or bytes(found.request_digest) != request_digest or found.status is None:
         raise IdempotencyMismatch
     audit.record_in_transaction(
-        tenant_id=principal.tenant_id, actor=principal.actor, action="accounts.request.replayed", resource_ids=[found.id]
+        tenant_id=principal.tenant_id,
+        actor=principal.actor,
+        action="accounts.request.replayed",
+        resource_ids=[found.id],
     )
     return replace(Answer(**found.answer), status=found.status, replayed=True)

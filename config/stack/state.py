@@ -71,8 +71,9 @@ class StateFolder:
 
     def prepare(self, account: ServiceAccount) -> None:
         """Make the folders; the servers' own ones belong to the account that runs them."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o711 if account.drops_privileges else 0o700)
+        mode = 0o711 if account.drops_privileges else 0o700
+        _make_folders(self.path, mode)
+        self.path.chmod(mode)
         if not account.can_enter(self.path):
             raise StackError(
                 f"The database user cannot enter {self.path}: choose another folder with FMN_DATA."
@@ -128,14 +129,30 @@ def ensure_root_key(path: Path, *, lost_if_missing: bool) -> None:
     write_private(path, base64.b64encode(secrets.token_bytes(ROOT_KEY_BYTES)) + b"\n")
 
 
+def read_secrets(path: Path) -> dict[str, str]:
+    try:
+        known: dict[str, str] = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise StackError(f"{path} is missing: it was never started, or its secrets are lost.") from error
+    return known
+
+
 def ensure_secrets(path: Path, names: tuple[str, ...]) -> dict[str, str]:
     """The secrets kept in `path`, one for each of `names`; those not there yet are drawn and kept."""
-    known: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+    known = read_secrets(path) if path.exists() else {}
     drawn = {name: secrets.token_urlsafe(32) for name in names if name not in known}
     if drawn:
         known |= drawn
         write_private(path, json.dumps(known, indent=1).encode())
     return known
+
+
+def _make_folders(path: Path, mode: int) -> None:
+    """Make `path` and what is missing above it with this mode, whatever the umask; what exists is left."""
+    if not path.exists():
+        _make_folders(path.parent, mode)
+        path.mkdir(exist_ok=True)
+        path.chmod(mode)
 
 
 def _configuration_home() -> Path:

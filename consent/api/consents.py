@@ -10,7 +10,14 @@ from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
 from consent import selectors
-from consent.api.serializers import ConsentAnswer, ConsentInput, ConsentsAnswer, ConsentsState, LedgerEntry, PurposeAnswer
+from consent.api.serializers import (
+    ConsentAnswer,
+    ConsentInput,
+    ConsentsAnswer,
+    ConsentsState,
+    LedgerEntry,
+    PurposeAnswer,
+)
 from consent.services import ledger
 from consent.services.statements import record_statement
 from consent.types import ConsentActor, ConsentRef, LedgerEvent, PurposeKey, Statement

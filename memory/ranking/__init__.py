@@ -1,6 +1,7 @@
 """Ranking a person's opened index for one question. Start at rank; policies holds the formulas."""
 
 from memory.ranking.explanation import Candidate, Dropped, Explanation, LaneScore, PassedBy, Ranking
+from memory.ranking.fusion import Query
 from memory.ranking.lanes import QueryVector
 from memory.ranking.policies import (
     DecayPolicy,
@@ -11,7 +12,7 @@ from memory.ranking.policies import (
     WeightedPolicy,
     policy_named,
 )
-from memory.ranking.ranker import Access, AccessLookup, Query, keep_slots, rank
+from memory.ranking.ranker import Access, AccessLookup, keep_slots, rank
 
 __all__ = [
     "Access",

@@ -12,32 +12,20 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.analysis import QueryTerms
-from memory.ranking.explanation import Candidate, Dropped, Explanation, LaneScore, PassedBy, Ranking
-from memory.ranking.lanes import QueryVector, Scores, WordScores, dense_scores, match_words
+from memory.ranking.explanation import Candidate, Dropped, Explanation, PassedBy, Ranking
+from memory.ranking.fusion import FusedLanes, Query
+from memory.ranking.lanes import Scores
 from memory.ranking.policies import Facts, ScoringPolicy
 from memory.segments import Index
 from memory.segments.index import CONFIRMED, to_microseconds
 from memory.types import Mask, Positions
 
-DENSE_WEIGHT = 1.0
-LEXICAL_WEIGHT = 0.7
-COVERAGE_FLOOR = 0.5
-COVERAGE_FLOOR_WORDS_ONLY = 0.15  # where no vector speaks: without one, 0.5 left 28 % of what was needed
 CRITICAL_IMPORTANCE = 0.9
 CRITICAL_SLOTS = 2
 POOL = 200  # candidates that are scored; access figures are looked up for no more than these
 DROPPED_SHOWN = 50
 TIE_DECIMALS = 3  # scores equal to this many decimals are a tie; the newer memory then goes first
 MICROSECONDS_A_DAY = 86_400_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is asked: its words, and a vector for each model in the index (none when the embedder failed)."""
-
-    terms: QueryTerms
-    vectors: tuple[QueryVector, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +54,16 @@ def rank(
     question's content words by weight, or a critical slot. Nothing related gives an empty ranking. `access`
     is called once at most, and only for policies that use it; without it nothing was ever recalled.
     """
-    lanes = _Lanes.compared(index, query)
+    lanes = FusedLanes.of(index, query)
     slots = _critical_slots(index, lanes)
     passing = lanes.near | lanes.worded
     passing[slots] = True
-    pool = _best(lanes.relevance, np.flatnonzero(passing), slots)
+    pool = _best(lanes.relevance, passing, slots)
     terms = policy.terms(_facts(index, lanes, pool, now, _looked_up(index, pool, access, policy)))
-    order = _order(index, pool, policy.score(terms))
+    scores = policy.score(terms)
+    order = _order(index, pool, scores)
     kept = keep_slots(order, np.isin(pool[order], slots), limit)
-    report = _Report(index, lanes, policy, set(slots.tolist()), pool, terms, policy.score(terms))
+    report = _Report(index, lanes, policy, set(slots.tolist()), pool, terms, scores)
     return Ranking(
         tuple(report.scored(place, None) for place in kept),
         tuple(report.left_out(order, kept, passing)),
@@ -89,80 +78,25 @@ def keep_slots(order: Positions, critical: Mask, limit: int) -> list[int]:
     return [int(place) for place in order[chosen][:limit]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Lanes:
-    """Everything the lanes say, arrays over all rows of the index."""
-
-    dense: tuple[tuple[str, Scores, Scores], ...]  # name, raw, scaled
-    words: WordScores
-    words_scaled: Scores
-    cosine: Scores  # the best over models, -inf without a vector
-    near: Mask
-    worded: Mask
-    relevance: Scores
-
-    @classmethod
-    def compared(cls, index: Index, query: Query) -> "_Lanes":
-        raw = [dense_scores(index, vector) for vector in query.vectors]
-        words = match_words(index, query.terms)
-        near = np.zeros(len(index), np.bool_)
-        for scores, vector in zip(raw, query.vectors, strict=True):
-            near |= scores >= vector.floor
-        dense = tuple(
-            (f"dense:{vector.model_number}", scores, scaled(scores))
-            for scores, vector in zip(raw, query.vectors, strict=True)
-        )
-        cosine = _highest(raw, len(index))
-        words_scaled = scaled(words.bm25)
-        return cls(
-            dense=dense,
-            words=words,
-            words_scaled=words_scaled,
-            cosine=cosine,
-            near=near,
-            worded=words.coverage >= np.where(np.isneginf(cosine), COVERAGE_FLOOR_WORDS_ONLY, COVERAGE_FLOOR),
-            relevance=fused(_highest([each for _, _, each in dense], len(index)), words_scaled),
-        )
-
-
-def scaled(raw: Scores) -> Scores:
-    """Min-max over all rows, the minimum being 0, what a lane gives to the wholly unrelated: 0 to 1.
-
-    NaN (the lane says nothing) stays NaN. A single row, or rows all equal, are 1 when above 0 and else 0.
-    """
-    highest = np.fmax.reduce(raw, initial=0.0)
-    if highest <= 0:
-        return np.where(np.isnan(raw), np.nan, 0.0)
-    return np.asarray(np.clip(raw / highest, 0.0, 1.0))
-
-
-def fused(dense: Scores, lexical: Scores) -> Scores:
-    """Weighted mean of the scaled lanes, 0 to 1. Where a row has no vector (-inf) words speak alone."""
-    both = (DENSE_WEIGHT * dense + LEXICAL_WEIGHT * lexical) / (DENSE_WEIGHT + LEXICAL_WEIGHT)
-    return np.where(np.isneginf(dense), lexical, both)
-
-
-def _highest(lanes: Sequence[Scores], size: int) -> Scores:
-    highest = np.full(size, -np.inf)
-    for lane in lanes:
-        np.fmax(highest, lane, out=highest)
-    return highest
-
-
-def _critical_slots(index: Index, lanes: _Lanes) -> Positions:
+def _critical_slots(index: Index, lanes: FusedLanes) -> Positions:
     """Rows of the most important memories that are nearest to the question; by words without vectors."""
     critical = np.flatnonzero(index.importance >= np.float32(CRITICAL_IMPORTANCE))
-    keys = (index.created_at[critical], lanes.words.bm25[critical], lanes.cosine[critical])
+    keys = (index.created_at[critical], lanes.bm25[critical], lanes.cosine[critical])
     return critical[np.lexsort(keys)[::-1][:CRITICAL_SLOTS]]
 
 
-def _best(relevance: Scores, passing: Positions, slots: Positions) -> Positions:
+def _best(relevance: Scores, passing: Mask, slots: Positions) -> Positions:
     """At most POOL of the passing rows, the most relevant and those with a slot."""
-    if len(passing) <= POOL:
-        return passing
-    free = np.setdiff1d(passing, slots)
-    most = np.argpartition(-relevance[free], POOL - len(slots) - 1)[: POOL - len(slots)]
-    return np.union1d(free[most], slots)
+    preferred = np.where(passing, relevance, -np.inf)
+    preferred[slots] = np.inf
+    return np.sort(_highest_rows(preferred, POOL))
+
+
+def _highest_rows(scores: Scores, count: int) -> Positions:
+    """The rows of the `count` highest scores, highest first; rows of -inf are none."""
+    rows = np.argpartition(-scores, count)[:count] if count < len(scores) else np.arange(len(scores))
+    rows = rows[scores[rows] > -np.inf]
+    return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def _looked_up(
@@ -176,7 +110,7 @@ def _looked_up(
 
 
 def _facts(
-    index: Index, lanes: _Lanes, pool: Positions, now: datetime, accesses: Mapping[int, Access]
+    index: Index, lanes: FusedLanes, pool: Positions, now: datetime, accesses: Mapping[int, Access]
 ) -> Facts:
     created = index.created_at[pool]
     used = created.copy()
@@ -210,7 +144,7 @@ class _Report:
     """Turns rows and places of the pool into Candidates."""
 
     index: Index
-    lanes: _Lanes
+    lanes: FusedLanes
     policy: ScoringPolicy
     slots: set[int]
     pool: Positions
@@ -223,11 +157,12 @@ class _Report:
 
     def left_out(self, order: Positions, kept: Sequence[int], passing: Mask) -> list[Candidate]:
         """The scored ones beyond the limit, then the most relevant of the rest, DROPPED_SHOWN in all."""
-        beyond = [place for place in order.tolist() if place not in set(kept)][:DROPPED_SHOWN]
+        among_kept = set(kept)
+        beyond = [place for place in order.tolist() if place not in among_kept][:DROPPED_SHOWN]
         shown = [self.scored(place, Dropped.BEYOND_LIMIT) for place in beyond]
-        rest = np.setdiff1d(np.arange(len(self.index)), self.pool)
-        rest = rest[np.argsort(-self.lanes.relevance[rest], kind="stable")]
-        for row in rest[: DROPPED_SHOWN - len(shown)].tolist():
+        rest = self.lanes.relevance.copy()
+        rest[self.pool] = -np.inf
+        for row in _highest_rows(rest, DROPPED_SHOWN - len(shown)).tolist():
             reason = Dropped.BEYOND_POOL if passing[row] else Dropped.BELOW_FLOOR
             shown.append(self._candidate(row, None, {}, reason))
         return shown
@@ -236,8 +171,8 @@ class _Report:
         self, row: int, score: float | None, terms: Mapping[str, float], dropped: Dropped | None
     ) -> Candidate:
         explanation = Explanation(
-            lanes=tuple(self._lane_scores(row)),
-            coverage=float(self.lanes.words.coverage[row]),
+            lanes=tuple(lane.score_of(row) for lane in self.lanes.lanes),
+            coverage=float(self.lanes.coverage[row]),
             passed_by=tuple(self._passed_by(row)),
             relevance=float(self.lanes.relevance[row]),
             policy=self.policy.name,
@@ -246,11 +181,6 @@ class _Report:
         )
         return Candidate(self.index.id_at(row), row, score, row in self.slots, explanation)
 
-    def _lane_scores(self, row: int) -> list[LaneScore]:
-        words = np.where(self.lanes.words.bm25 > 0, self.lanes.words.bm25, np.nan)
-        named = [*self.lanes.dense, ("lexical", words, self.lanes.words_scaled)]
-        return [_lane_score(name, raw, scores, row) for name, raw, scores in named]
-
     def _passed_by(self, row: int) -> list[PassedBy]:
         reasons = {
             PassedBy.MEANING: bool(self.lanes.near[row]),
@@ -258,9 +188,3 @@ class _Report:
             PassedBy.CRITICAL: row in self.slots,
         }
         return [reason for reason, holds in reasons.items() if holds]
-
-
-def _lane_score(name: str, raw: Scores, scores: Scores, row: int) -> LaneScore:
-    if np.isnan(raw[row]):
-        return LaneScore(name, None, None, None)
-    return LaneScore(name, float(raw[row]), float(scores[row]), int((raw > raw[row]).sum()) + 1)

@@ -40,6 +40,10 @@ def from_microseconds(value: int) -> datetime | None:
     return None if value == NEVER else EPOCH + timedelta(microseconds=value)
 
 
+FIRST_MOMENT = to_microseconds(datetime.min.replace(tzinfo=UTC))
+LAST_MOMENT = to_microseconds(datetime.max.replace(tzinfo=UTC))
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
     """n memories as columns. Times are int64 microseconds since 1970 in UTC, NEVER for none.
@@ -157,8 +161,10 @@ class Index:
         for name, allowed in ENUMS.items():
             if not np.isin(getattr(self, name), [int(member) for member in allowed]).all():
                 raise SegmentCorrupt(f"a {name} is outside its set")
-        if (self.flags & ~np.uint8(CONFIRMED | PINNED)).any() or (self.created_at == NEVER).any():
-            raise SegmentCorrupt("a flag or a time is outside its set")
+        if (self.flags & ~np.uint8(CONFIRMED | PINNED)).any():
+            raise SegmentCorrupt("a flag is not known")
+        if (self.created_at == NEVER).any() or not all(_are_times(getattr(self, name)) for name in TIMES):
+            raise SegmentCorrupt("a time is missing or beyond the calendar")
         if not all(np.isfinite(each).all() for each in (self.importance, self.confidence)):
             raise SegmentCorrupt("a number is not finite")
         if _has_repeats(self.ids):
@@ -328,6 +334,10 @@ def _lanes_of(entries: Sequence[Entry]) -> Mapping[int, Lane]:
         for number, vector in each.vectors.items():
             rows.setdefault(number, []).append((row, vector))
     return {number: Lane.of(number, by_row) for number, by_row in rows.items()}
+
+
+def _are_times(moments: Microseconds) -> bool:
+    return bool(((moments == NEVER) | ((moments >= FIRST_MOMENT) & (moments <= LAST_MOMENT))).all())
 
 
 def _has_repeats(ids: Bytes) -> bool:

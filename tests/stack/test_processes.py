@@ -3,6 +3,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import psutil
+
 from config.stack.logs import open_log, rotate, tail
 from config.stack.processes import ProcessRecord, end, this_process
 
@@ -11,9 +13,16 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 
 def start(code):
     process = subprocess.Popen([sys.executable, "-u", "-c", code], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
     return process
+
+
+def record_of(process):
+    record = ProcessRecord.of(process.pid)
+    assert record is not None
+    return record
 
 
 def test_record_survives_writing_and_reading(tmp_path):
@@ -35,27 +44,27 @@ def test_reused_process_id_is_not_ours():
 
 
 def test_killed_process_nobody_collected_is_dead():
-    process = start("print('on'); input()")
-    record = ProcessRecord.of(process.pid)
+    process = start(STUBBORN)
+    record = record_of(process)
 
-    process.kill()
-    process_is_zombie = signal.Signals(-process.wait(5))
+    end(record, patience_seconds=5)
 
-    assert process_is_zombie == signal.SIGKILL
+    assert psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE
     assert not record.is_alive()
+    process.wait()
 
 
 def test_stubborn_process_is_killed_after_patience():
     process = start(STUBBORN)
 
-    end(ProcessRecord.of(process.pid), signal.SIGTERM, patience_seconds=0.2)
+    end(record_of(process), signal.SIGTERM, patience_seconds=0.2)
 
     assert process.poll() is not None
 
 
 def test_end_spares_a_process_with_a_reused_id():
     process = start(STUBBORN)
-    record = ProcessRecord.of(process.pid)
+    record = record_of(process)
 
     end(replace(record, started=record.started - 60), patience_seconds=0.2)
 

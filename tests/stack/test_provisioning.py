@@ -1,10 +1,11 @@
+import json
+
 import psycopg
 import pytest
 
 from config.stack import StackError, provision
 from config.stack.environment import database_url
 from config.stack.external import provision_external
-from config.stack.provisioning import ROLE_NAMES
 from config.stack.state import state_folder
 
 
@@ -17,9 +18,7 @@ def admin(running):
 def connect_as(running, role, database):
     environment = running.environment()
     login = next(url for url in environment.values() if f"//{role}:" in url)
-    password = psycopg.conninfo.conninfo_to_dict(login)["password"]
-    admin_url = environment["ADMIN_DATABASE_URL"]
-    return psycopg.connect(database_url(admin_url, user=role, password=password, database=database))
+    return psycopg.connect(login, dbname=database)
 
 
 def test_roles_have_the_designed_attributes(admin):
@@ -137,11 +136,7 @@ def test_migrating_role_makes_tables_as_the_owner(running):
 
 def test_provisioning_again_is_harmless_and_repairs(running, admin):
     environment = running.environment()
-    passwords = dict.fromkeys(ROLE_NAMES, "") | {
-        psycopg.conninfo.conninfo_to_dict(url)["user"]: psycopg.conninfo.conninfo_to_dict(url)["password"]
-        for name, url in environment.items()
-        if name.endswith(("DATABASE_URL", "MIGRATE_URL"))
-    }
+    passwords = json.loads(running.state.secrets_file.read_bytes())
     admin.execute("ALTER ROLE fmn_app BYPASSRLS")
     admin.execute("GRANT CONNECT ON DATABASE forgetmenot_keys TO PUBLIC")
 

@@ -8,10 +8,11 @@ import pytest
 from config.stack import StackError
 from config.stack.account import service_account
 from config.stack.children import Child, end_orphans, stop_all
-from config.stack.instance import only_instance, running_instance
+from config.stack.instance import Instance, only_instance, running_instance
 from config.stack.processes import ProcessRecord
 from config.stack.runner import Watch, is_healthy, run_lock
-from config.stack.state import CHECKOUT, state_folder
+from config.stack.services import SECRET_NAMES
+from config.stack.state import CHECKOUT, ensure_secrets, state_folder
 
 
 @pytest.fixture
@@ -81,10 +82,11 @@ def test_lock_of_a_dead_process_is_no_obstacle(state):
 
     assert running_instance(run_lock(state)) is None
     with only_instance(run_lock(state), "http://127.0.0.1:8001"):
-        assert running_instance(run_lock(state)).address == "http://127.0.0.1:8001"
+        assert running_instance(run_lock(state)) == Instance(os.getpid(), "http://127.0.0.1:8001")
 
 
 def test_environment_is_printed_for_a_running_stack_only(folder, state):
+    ensure_secrets(state.secrets_file, SECRET_NAMES)
     nothing_runs = stack_command(folder, "env")
     with only_instance(run_lock(state), "http://127.0.0.1:8000"):
         serving = stack_command(folder, "env").stdout
@@ -126,6 +128,7 @@ def test_orphans_of_a_killed_runner_are_ended(state, capsys):
     orphan = child(state, SLEEPS)
     orphan.start()
     record = ProcessRecord.read(state.records / "web.json")
+    assert record is not None
 
     end_orphans(state)
 

@@ -1,4 +1,5 @@
 import base64
+import os
 import stat
 
 import pytest
@@ -50,6 +51,18 @@ def test_sockets_of_a_long_path_go_into_a_short_folder(tmp_path):
 
 def test_state_folder_can_be_chosen(tmp_path):
     assert default_state({"FMN_DATA": str(tmp_path / "mine")}).path == tmp_path.resolve() / "mine"
+
+
+def test_servers_reach_a_state_folder_made_under_a_strict_umask(folder):
+    account = service_account()
+    before = os.umask(0o077)
+    try:
+        state = state_folder(folder / "above" / "state", folder / "key")
+        state.prepare(account)
+    finally:
+        os.umask(before)
+
+    assert account.can_enter(state.postgres)
 
 
 def test_root_key_lies_outside_the_state_folder():

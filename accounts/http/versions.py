@@ -1,0 +1,20 @@
+"""Versions over HTTP: `ETag` out, `If-Match` in (RFC 9110, 13.1.1)."""
+
+from rest_framework.request import Request
+
+from accounts.errors import FieldError, ValidationFailed
+
+
+def etag(version: int) -> str:
+    return f'"{version}"'
+
+
+def if_match(request: Request) -> int | None:
+    """The version If-Match names; None without the header and for `*`, which any version satisfies."""
+    header = request.headers.get("If-Match", "*")
+    if header == "*":
+        return None
+    number = header.removeprefix('"').removesuffix('"')
+    if header != f'"{number}"' or not (number.isascii() and number.isdigit()):
+        raise ValidationFailed(errors=[FieldError("If-Match", "Not an ETag of this resource.")])
+    return int(number)

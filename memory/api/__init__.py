@@ -1,0 +1,1 @@
+"""REST of memory: profile, memories, recall, knowledge."""

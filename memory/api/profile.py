@@ -1,0 +1,137 @@
+"""Profile keys a tenant declares, and a person's values."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import selectors as accounts
+from accounts.http.paging import PageQuery
+from accounts.http.versions import etag, if_match
+from accounts.http.views import ApiView
+from accounts.scopes import Scope
+from accounts.services.idempotency import Answer
+from memory import selectors
+from memory.api import serializers as shapes
+from memory.services import profile
+
+
+class ProfileKeys(ApiView):
+    required_scopes: ClassVar = {"GET": Scope.PROFILE_READ}
+
+    @extend_schema(
+        operation_id="list_profile_keys", parameters=[PageQuery], responses=shapes.ProfileKeyAnswer(many=True)
+    )
+    def get(self, request: Request) -> Response:
+        page = self.page()
+        with self.tenant():
+            rows = selectors.profile_keys(after=page.after)[: page.limit + 1]
+            return Response(page.answer(list(rows), _key_answer, lambda row: row.id))
+
+
+class OneProfileKey(ApiView):
+    required_scopes: ClassVar = {"PUT": Scope.PROJECTS_WRITE}
+
+    @extend_schema(
+        operation_id="declare_profile_key",
+        parameters=[shapes.ProjectQuery],
+        request=shapes.ProfileKeyInput,
+        responses=shapes.ProfileKeyAnswer,
+    )
+    def put(self, request: Request, key: str) -> Response:
+        query, body = self.parse_query(shapes.ProjectQuery), self.parse(shapes.ProfileKeyInput)
+        with self.tenant() as principal:
+
+            def declare() -> Answer:
+                project = accounts.project_for(principal, query.get("project"))
+                where = project.id if project else None
+                return Answer(
+                    _key_answer(profile.declare_key(key, project_id=where, actor=principal.actor, **body))
+                )
+
+            return self.once(declare)
+
+
+class Profile(ApiView):
+    required_scopes: ClassVar = {"GET": Scope.PROFILE_READ}
+
+    @extend_schema(
+        operation_id="list_profile",
+        parameters=[shapes.ProjectQuery],
+        responses=shapes.ProfileLineAnswer(many=True),
+    )
+    def get(self, request: Request, external_id: str) -> Response:
+        query = self.parse_query(shapes.ProjectQuery)
+        with self.person(external_id) as subject:
+            lines = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"))
+        return Response({"items": shapes.ProfileLineAnswer(lines, many=True).data, "next_cursor": None})
+
+
+class OneProfileValue(ApiView):
+    required_scopes: ClassVar = {
+        "GET": Scope.PROFILE_READ,
+        "PUT": Scope.PROFILE_WRITE,
+        "DELETE": Scope.PROFILE_WRITE,
+    }
+
+    @extend_schema(
+        operation_id="show_profile_value",
+        parameters=[shapes.ProjectQuery],
+        responses=shapes.ProfileLineAnswer,
+    )
+    def get(self, request: Request, external_id: str, key: str) -> Response:
+        query = self.parse_query(shapes.ProjectQuery)
+        with self.person(external_id) as subject:
+            (line,) = profile.read_profile(
+                subject, principal=self.principal, project_id=query.get("project"), key=key
+            )
+        return Response(shapes.ProfileLineAnswer(line).data, headers={"ETag": etag(line.version)})
+
+    @extend_schema(
+        operation_id="set_profile_value",
+        parameters=[shapes.ProjectQuery],
+        request=shapes.ProfileInput,
+        responses=shapes.ProfileState,
+    )
+    def put(self, request: Request, external_id: str, key: str) -> Response:
+        query, body, version = (
+            self.parse_query(shapes.ProjectQuery),
+            self.parse(shapes.ProfileInput),
+            if_match(request),
+        )
+        with self.person(external_id) as subject:
+
+            def put() -> Answer:
+                row = profile.set_value(
+                    subject,
+                    key,
+                    body["value"],
+                    principal=self.principal,
+                    project_id=query.get("project"),
+                    if_version=version,
+                )
+                return Answer({"id": str(row.id), "version": row.version}, 200, {"ETag": etag(row.version)})
+
+            return self.once(put, subject)
+
+    @extend_schema(
+        operation_id="remove_profile_value",
+        parameters=[shapes.ProjectQuery],
+        responses={200: shapes.MemoryState},
+    )
+    def delete(self, request: Request, external_id: str, key: str) -> Response:
+        query = self.parse_query(shapes.ProjectQuery)
+        with self.person(external_id) as subject:
+
+            def remove() -> Answer:
+                removed = profile.remove_value(
+                    subject, key, principal=self.principal, project_id=query.get("project")
+                )
+                return Answer({"id": str(removed), "state": "forgotten"})
+
+            return self.once(remove, subject)
+
+
+def _key_answer(row: Any) -> dict[str, Any]:
+    return dict(shapes.ProfileKeyAnswer(row).data)

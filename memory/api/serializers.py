@@ -1,0 +1,253 @@
+"""Shapes of memories, recall and profile."""
+
+import json
+from typing import Any
+
+from rest_framework import serializers
+
+from accounts.http.fields import (
+    ExactBoolean,
+    ExactInstant,
+    ExactInteger,
+    ExactNumber,
+    ExactText,
+    StrictSerializer,
+)
+from accounts.http.paging import PageQuery
+from memory.types import Audience, Kind, SourceClass, State
+
+MAX_TEXT = 8000
+MAX_BATCH = 100
+MAX_METADATA_BYTES = 4096
+_CATEGORY = r"^[a-z][a-z0-9_]{0,39}$"
+_NAME = 100
+# What a key may say of where a memory comes from; confirmed by the person is for the person alone to say.
+SOURCES = [source.name.lower() for source in SourceClass if source is not SourceClass.PERSON_CONFIRMED]
+
+
+def names(enum: Any) -> list[str]:
+    return [member.name.lower() for member in enum]
+
+
+class MetadataField(serializers.DictField):
+    """A small JSON object of the caller's, sealed with the text. NUL has no place in it."""
+
+    default_error_messages = {
+        "too_large": f"At most {MAX_METADATA_BYTES} bytes as JSON.",
+        "nul": "Must not hold NUL.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        value: dict[str, Any] = super().to_internal_value(data)
+        encoded = json.dumps(value, ensure_ascii=False)
+        if len(encoded.encode()) > MAX_METADATA_BYTES:
+            self.fail("too_large")
+        if "\\u0000" in encoded:
+            self.fail("nul")
+        return value
+
+
+class MemoryItem(StrictSerializer):
+    """One memory, stored as given. Exactly the text sent is kept; it is normalised only for search."""
+
+    text = ExactText(max_length=MAX_TEXT)
+    kind = serializers.ChoiceField(choices=names(Kind), default="semantic")
+    source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")
+    importance = ExactNumber(min_value=0, max_value=1, default=0.5)
+    confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
+    categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
+    metadata = MetadataField(default=dict)
+    occurred_at = ExactInstant(required=False, help_text="When it was said or happened; not in the future.")
+    expires_at = ExactInstant(required=False)
+    agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
+    session = ExactText(plain=True, max_length=255, allow_blank=True, default="")
+    audience = serializers.ChoiceField(choices=names(Audience), default="private")
+    supersedes = serializers.ListField(child=serializers.UUIDField(), max_length=20, default=list)
+    derived_from = serializers.ListField(child=serializers.UUIDField(), max_length=100, default=list)
+
+    def validate_text(self, value: str) -> str:
+        if not value.strip():
+            raise serializers.ValidationError("Must say something.")
+        return value
+
+
+class MemoryInput(MemoryItem):
+    """One memory."""
+
+    project = serializers.UUIDField(required=False)
+    infer = ExactBoolean(default=False)
+    messages = serializers.JSONField(required=False, help_text="Not taken yet.")
+
+
+class BatchInput(StrictSerializer):
+    """Up to 100 memories, stored all or none."""
+
+    project = serializers.UUIDField(required=False)
+    infer = ExactBoolean(default=False)
+    items = MemoryItem(many=True, allow_empty=False, max_length=MAX_BATCH)
+
+
+class StoredAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=names(State))
+    version = serializers.IntegerField()
+    vector = serializers.ChoiceField(choices=["stored", "pending"])
+
+
+class MemoriesStored(serializers.Serializer[Any]):
+    memories = StoredAnswer(many=True)
+    degraded = serializers.ListField(child=serializers.CharField())
+
+
+class MemoryState(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+
+
+class MemoryAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    kind = serializers.ChoiceField(choices=names(Kind))
+    state = serializers.ChoiceField(choices=names(State))
+    source = serializers.ChoiceField(choices=names(SourceClass))
+    audience = serializers.ChoiceField(choices=names(Audience))
+    importance = serializers.FloatField()
+    confidence = serializers.FloatField()
+    categories = serializers.ListField(child=serializers.CharField())
+    metadata = serializers.DictField()
+    project = serializers.UUIDField(allow_null=True, source="project_id")
+    agent = serializers.CharField()
+    session_id = serializers.UUIDField(allow_null=True)
+    occurred_at = serializers.DateTimeField()
+    valid_to = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    superseded_by = serializers.UUIDField(allow_null=True)
+    version = serializers.IntegerField()
+    access_count = serializers.IntegerField()
+    last_accessed_at = serializers.DateTimeField(allow_null=True)
+
+
+class MemoriesQuery(PageQuery):
+    project = serializers.UUIDField(required=False)
+    agent = serializers.CharField(max_length=_NAME, default="", allow_blank=True)
+    across_projects = serializers.BooleanField(default=False)
+    history = serializers.BooleanField(default=False, help_text="Show what was replaced or has run out too.")
+    kind = serializers.ChoiceField(choices=names(Kind), required=False)
+    category = serializers.RegexField(_CATEGORY, required=False)
+    created_after = ExactInstant(required=False)
+
+
+class OneMemoryQuery(StrictSerializer):
+    project = serializers.UUIDField(required=False)
+    agent = serializers.CharField(max_length=_NAME, default="", allow_blank=True)
+    across_projects = serializers.BooleanField(default=False)
+
+
+class RecallInput(StrictSerializer):
+    query = ExactText(max_length=MAX_TEXT)
+    project = serializers.UUIDField(required=False, help_text="None: unscoped memories only.")
+    agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
+    session = ExactText(
+        plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it."
+    )
+    across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
+    as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=names(Kind)), max_length=3, default=list
+    )
+    categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
+    created_after = ExactInstant(required=False)
+    limit = ExactInteger(min_value=1, max_value=50, default=5)
+    knowledge_limit = ExactInteger(min_value=0, max_value=20, default=5)
+    budget_tokens = ExactInteger(min_value=0, max_value=32000, default=2000)
+    scoring = serializers.DictField(required=False, help_text='For example {"name": "decay"}.')
+    explain = ExactBoolean(default=False)
+
+    def validate_query(self, value: str) -> str:
+        if not value.strip():
+            raise serializers.ValidationError("Must ask something.")
+        return value
+
+
+class RecalledAnswer(MemoryAnswer):
+    score = serializers.FloatField()
+    critical = serializers.BooleanField()
+    explain = serializers.DictField(required=False)
+
+
+class PersonalStatus(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=["answered", "refused"])
+    code = serializers.CharField(allow_null=True)
+
+
+class ProfileLineAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    key = serializers.CharField()
+    value = serializers.JSONField()
+    project = serializers.UUIDField(allow_null=True, source="project_id")
+    version = serializers.IntegerField()
+    updated_at = serializers.DateTimeField()
+
+
+class PassageAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    document_id = serializers.UUIDField()
+    document_version = serializers.IntegerField()
+    title = serializers.CharField()
+    heading = serializers.CharField()
+    text = serializers.CharField()
+    source = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    score = serializers.FloatField()
+    explain = serializers.DictField(required=False)
+
+
+class LeftOutAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    reason = serializers.CharField()
+
+
+class ContextAnswer(serializers.Serializer[Any]):
+    text = serializers.CharField()
+    tokens = serializers.IntegerField()
+    included = serializers.ListField(child=serializers.UUIDField())
+    left_out = LeftOutAnswer(many=True)
+
+
+class RecallAnswer(serializers.Serializer[Any]):
+    recall_id = serializers.UUIDField(help_text="The id of this read in the audit log.")
+    personal = PersonalStatus()
+    memories = RecalledAnswer(many=True)
+    profile = ProfileLineAnswer(many=True)
+    knowledge = PassageAnswer(many=True)
+    context = ContextAnswer()
+    degraded = serializers.ListField(child=serializers.ChoiceField(choices=["embedder", "usage"]))
+    dropped = serializers.ListField(child=serializers.DictField(), required=False)
+
+
+class ProfileInput(StrictSerializer):
+    value = serializers.JSONField()
+
+
+class ProjectQuery(StrictSerializer):
+    project = serializers.UUIDField(required=False)
+
+
+class ProfileState(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    version = serializers.IntegerField()
+
+
+class ProfileKeyInput(StrictSerializer):
+    schema = serializers.DictField(default=dict, help_text="JSON Schema 2020-12 of the values.")
+    sensitive = ExactBoolean(default=False)
+
+
+class ProfileKeyAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    key = serializers.CharField()
+    project = serializers.UUIDField(allow_null=True, source="project_id")
+    schema = serializers.DictField()
+    sensitive = serializers.BooleanField()
+    updated_at = serializers.DateTimeField()

@@ -1,0 +1,32 @@
+"""Forgetting one memory for good: the row, its place in the index, its descent."""
+
+from uuid import UUID
+
+from accounts.errors import NotFound
+from accounts.keys import subject_pseudonym
+from accounts.types import Principal, SubjectRef
+from audit import services as audit
+from consent.policy import decide, require
+from consent.types import Act
+from memory import index as sealed_index
+from memory.models import Memory
+
+
+def forget_memory(subject: SubjectRef, memory_id: UUID, *, principal: Principal) -> None:
+    """Delete it hard; from the commit on nothing finds it. Needs no consent: it is the person's right.
+
+    Raises NotFound for an unknown memory, another person's, and one outside the project the key is bound to.
+    """
+    decision = require(decide(subject, Act.FORGET, caller=principal))
+    row = Memory.objects.select_for_update().filter(id=memory_id).first()
+    if row is None or principal.project_id not in (None, row.project_id):
+        raise NotFound
+    sealed_index.change_entries(decision, removed=[memory_id])
+    row.delete()
+    audit.record_in_transaction(
+        tenant_id=subject.tenant_id,
+        actor=principal.actor,
+        action="memory.memory.forgotten",
+        resource_ids=[memory_id],
+        subject_pseudonym=subject_pseudonym(principal.tenant_epoch, subject),
+    )

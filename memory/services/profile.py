@@ -1,0 +1,210 @@
+"""The profile: declaring keys, setting and reading a person's values."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from accounts import selectors as accounts
+from accounts.errors import FieldError, NotFound, PreconditionFailed, ValidationFailed
+from accounts.keys import (
+    Decision,
+    Grant,
+    open_content,
+    open_index,
+    seal_fields,
+    subject_pseudonym,
+    tenant_digest,
+)
+from accounts.tenancy import current_scope
+from accounts.types import Principal, SubjectRef
+from audit import services as audit
+from audit.types import Actor
+from consent.access import record_read
+from consent.policy import decide, require
+from consent.types import Act
+from memory.errors import ProfileKeyUndeclared, ProfileValueInvalid
+from memory.models import ProfileEntry, ProfileKey
+
+KEY_PATTERN = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
+MAX_KEY_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """An opened profile value."""
+
+    id: UUID
+    key: str
+    value: Any
+    project_id: UUID | None
+    version: int
+    updated_at: datetime
+
+
+def declare_key(
+    key: str, schema: dict[str, Any], *, sensitive: bool, project_id: UUID | None, actor: Actor
+) -> ProfileKey:
+    """Declare a key for the tenant or one project, or change its schema; values already stored stay as they are."""
+    tenant_id = current_scope().tenant_id
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ValidationFailed(errors=[FieldError("/schema", error.message)]) from error
+    row, _ = ProfileKey.objects.update_or_create(
+        tenant_id=tenant_id,
+        project_id=project_id,
+        key=key,
+        defaults={"schema": schema, "sensitive": sensitive, "updated_at": datetime.now(UTC)},
+    )
+    audit.record_in_transaction(
+        tenant_id=tenant_id, actor=actor, action="memory.profile_key.declared", resource_ids=[row.id]
+    )
+    return row
+
+
+def set_value(
+    subject: SubjectRef,
+    key: str,
+    value: Any,
+    *,
+    principal: Principal,
+    project_id: UUID | None,
+    if_version: int | None = None,
+) -> ProfileEntry:
+    """Set a declared key, replacing what was there. A sensitive key needs memory.sensitive as well."""
+    project = accounts.project_for(principal, project_id)
+    where = project.id if project else None
+    sensitive = _check_value(key, value, where, undeclared=bool(project and project.undeclared_profile_keys))
+    decision = require(decide(subject, Act.STORE, caller=principal, project_id=where, sensitive=sensitive))
+    row = _row_for(subject, key, where, decision)
+    if if_version is not None and (row._state.adding or row.version != if_version):
+        raise PreconditionFailed
+    row.version += 0 if row._state.adding else 1
+    row.written_by, row.updated_at = decision.actor.id, datetime.now(UTC)
+    seal_fields(
+        row,
+        decision,
+        value_sealed=json.dumps({"key": key, "value": value}, ensure_ascii=False).encode(),
+        facets_sealed=json.dumps({"sensitive": sensitive}).encode(),
+    )
+    row.save()
+    _record("memory.profile.changed", row, decision)
+    return row
+
+
+def remove_value(subject: SubjectRef, key: str, *, principal: Principal, project_id: UUID | None) -> UUID:
+    """Remove a value for good. Needs no consent: it is the person's right. Raises NotFound."""
+    project = accounts.project_for(principal, project_id)
+    decision = require(decide(subject, Act.FORGET, caller=principal))
+    row = _row_for(subject, key, project.id if project else None, decision)
+    if row._state.adding:
+        raise NotFound
+    removed = row.id
+    row.delete()
+    _record("memory.profile.removed", row, decision, removed)
+    return removed
+
+
+def read_profile(
+    subject: SubjectRef, *, principal: Principal, project_id: UUID | None, key: str | None = None
+) -> list[ProfileLine]:
+    """The values that may appear, by key; with `key` that one alone, or NotFound. Recorded as one read."""
+    project = accounts.project_for(principal, project_id)
+    where = project.id if project else None
+    decision = require(decide(subject, Act.LIST, caller=principal, project_id=where))
+    rows = permitted_entries(decision, where)
+    if key is not None:
+        rows = [row for row in rows if bytes(row.key_digest) == _digest(subject, key, decision)]
+    if key is not None and not rows:
+        raise NotFound
+    grant = record_read(
+        decision, [row.id for row in rows], action="memory.profile.read", counts={"items": len(rows)}
+    )
+    return opened_entries(rows, grant)
+
+
+def permitted_entries(decision: Decision, project_id: UUID | None) -> list[ProfileEntry]:
+    """The person's entries of this project and unscoped ones, without the sensitive where those are not allowed.
+
+    A project's own value hides the unscoped one of the same key.
+    """
+    rows = [row for row in ProfileEntry.objects.order_by("id") if row.project_id in (None, project_id)]
+    if "memory.sensitive" not in decision.granted:
+        rows = [row for row in rows if not json.loads(open_index(row.facets_sealed, decision))["sensitive"]]
+    nearest = {bytes(row.key_digest): row for row in sorted(rows, key=lambda row: row.project_id is not None)}
+    return list(nearest.values())
+
+
+def opened_entries(rows: Iterable[ProfileEntry], grant: Grant) -> list[ProfileLine]:
+    lines = [(row, json.loads(open_content(row.value_sealed, grant))) for row in rows]
+    opened = [
+        ProfileLine(row.id, content["key"], content["value"], row.project_id, row.version, row.updated_at)
+        for row, content in lines
+    ]
+    return sorted(opened, key=lambda line: line.key)
+
+
+def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: bool) -> bool:
+    """Whether the key is sensitive. Raises ProfileKeyUndeclared, ProfileValueInvalid; the error holds no value."""
+    if not KEY_PATTERN.fullmatch(key) or len(key) > MAX_KEY_LENGTH:
+        raise ValidationFailed(
+            errors=[FieldError("key", "Use lower-case words joined by dots: preferences.language")]
+        )
+    declared = ProfileKey.objects.filter(key=key).order_by("project_id")
+    nearest = next((row for row in declared if row.project_id == project_id), None)
+    found = nearest or next((row for row in declared if row.project_id is None), None)
+    if found is None:
+        if undeclared:
+            return False
+        raise ProfileKeyUndeclared
+    errors = [
+        FieldError(
+            "/value" + "".join(f"/{step}" for step in error.absolute_path),
+            f"Does not satisfy `{error.validator}`.",
+        )
+        for error in Draft202012Validator(found.schema).iter_errors(value)
+    ]
+    if errors:
+        raise ProfileValueInvalid(errors=errors[:20])
+    return found.sensitive
+
+
+def _row_for(subject: SubjectRef, key: str, project_id: UUID | None, decision: Decision) -> ProfileEntry:
+    digest, now = _digest(subject, key, decision), datetime.now(UTC)
+    found = ProfileEntry.objects.select_for_update().filter(key_digest=digest, project_id=project_id).first()
+    return found or ProfileEntry(
+        tenant_id=subject.tenant_id,
+        subject_id=subject.id,
+        project_id=project_id,
+        key_digest=digest,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _digest(subject: SubjectRef, key: str, decision: Decision) -> bytes:
+    """Keyed and per person: neither the key nor that two people have the same one can be read off the column."""
+    return tenant_digest(
+        decision.tenant_id, decision.tenant_epoch, b"profile-key", subject.id.bytes, key.encode()
+    )
+
+
+def _record(action: str, row: ProfileEntry, decision: Decision, removed: UUID | None = None) -> None:
+    subject = decision.subject
+    audit.record_in_transaction(
+        tenant_id=decision.tenant_id,
+        actor=decision.actor,
+        action=action,
+        resource_ids=[removed or row.id],
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, subject) if subject else "",
+        purposes=decision.purposes,
+        consent_refs=decision.consent_refs,
+        decision="allowed",
+    )

@@ -1,0 +1,34 @@
+"""Sessions, as far as a memory can name the one it came from."""
+
+from uuid import UUID
+
+from accounts.keys import Decision, seal_fields, tenant_digest
+from memory.models import Session
+
+
+def session_for_writing(name: str, project_id: UUID | None, decision: Decision) -> UUID:
+    """The session of this name, made when it is new."""
+    found = session_id_of(name, decision)
+    if found is not None:
+        return found
+    subject = decision.require().subject
+    row = Session(
+        tenant_id=decision.tenant_id,
+        subject_id=subject.id if subject else None,
+        project_id=project_id,
+        name_digest=_digest(name, decision),
+    )
+    seal_fields(row, decision, name_sealed=name.encode())
+    row.save(force_insert=True)
+    return row.id
+
+
+def session_id_of(name: str, decision: Decision) -> UUID | None:
+    return Session.objects.filter(name_digest=_digest(name, decision)).values_list("id", flat=True).first()
+
+
+def _digest(name: str, decision: Decision) -> bytes:
+    """Keyed and per person, so that equal names of two people cannot be told to be equal."""
+    subject = decision.subject
+    person = subject.id.bytes if subject else b""
+    return tenant_digest(decision.tenant_id, decision.tenant_epoch, b"session", person, name.encode())
