@@ -5,9 +5,7 @@ from audit.registry import AuditAction, register
 ACTIONS = (
     AuditAction("accounts.tenant.opened", "A tenant was opened, with its keys", "tenant"),
     AuditAction("accounts.project.created", "A project was created", "project"),
-    AuditAction(
-        "accounts.project.changed", "A project's recall policy or profile rule was changed", "project"
-    ),
+    AuditAction("accounts.project.changed", "A project's recall policy or profile rule was changed", "project"),
     AuditAction("accounts.membership.granted", "A member was given a role in a tenant", "membership"),
     AuditAction("accounts.key.created", "An API key was created", "api_key"),
     AuditAction("accounts.key.revoked", "An API key was revoked", "api_key"),

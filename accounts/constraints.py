@@ -104,13 +104,8 @@ class RowSecurity(_DatabaseOnly):
             f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} '
             f"USING ({CONDITIONS[self.rule]}) WITH CHECK ({CHECKS[self.rule]})"
             for role, _ in self.grants
-        ] + [
-            f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)'
-            for role, _ in self.open_to
-        ]
-        grants = [
-            f"GRANT {privileges} ON %(table)s TO {role}" for role, privileges in (*self.grants, *self.open_to)
-        ]
+        ] + [f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)' for role, _ in self.open_to]
+        grants = [f"GRANT {privileges} ON %(table)s TO {role}" for role, privileges in (*self.grants, *self.open_to)]
         security = [f"ALTER TABLE %(table)s {verb} ROW LEVEL SECURITY" for verb in ("ENABLE", "FORCE")]
         return self._statement(model, schema_editor, "; ".join(security + policies + grants))
 
@@ -138,13 +133,16 @@ class AppendOnly(_DatabaseOnly):
         body = (
             'CREATE FUNCTION "%(name)s_refuse"() RETURNS trigger LANGUAGE plpgsql AS '
             "$$ BEGIN RAISE EXCEPTION '%% is append-only: %% refused', TG_TABLE_NAME, TG_OP; END $$; "
-            'CREATE TRIGGER "%(name)s_rows" BEFORE UPDATE OR DELETE ON %(table)s FOR EACH ROW EXECUTE FUNCTION "%(name)s_refuse"(); '
-            'CREATE TRIGGER "%(name)s_truncate" BEFORE TRUNCATE ON %(table)s FOR EACH STATEMENT EXECUTE FUNCTION "%(name)s_refuse"()'
+            'CREATE TRIGGER "%(name)s_rows" BEFORE UPDATE OR DELETE ON %(table)s '
+            'FOR EACH ROW EXECUTE FUNCTION "%(name)s_refuse"(); '
+            'CREATE TRIGGER "%(name)s_truncate" BEFORE TRUNCATE ON %(table)s '
+            'FOR EACH STATEMENT EXECUTE FUNCTION "%(name)s_refuse"()'
         )
         return self._statement(model, schema_editor, body, name=self.name)
 
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
-        body = 'DROP TRIGGER "%(name)s_rows" ON %(table)s; DROP TRIGGER "%(name)s_truncate" ON %(table)s; DROP FUNCTION "%(name)s_refuse"()'
+        triggers = 'DROP TRIGGER "%(name)s_rows" ON %(table)s; DROP TRIGGER "%(name)s_truncate" ON %(table)s; '
+        body = f'{triggers}DROP FUNCTION "%(name)s_refuse"()'
         return self._statement(model, schema_editor, body, name=self.name)
 
 
@@ -174,7 +172,8 @@ class CompositeForeignKey(_DatabaseOnly):
         statement = self._statement(
             model,
             schema_editor,
-            'ALTER TABLE %(table)s ADD CONSTRAINT "%(name)s" FOREIGN KEY (%(columns)s) REFERENCES %(target)s (%(to_columns)s)%(action)s',
+            'ALTER TABLE %(table)s ADD CONSTRAINT "%(name)s" FOREIGN KEY (%(columns)s) '
+            "REFERENCES %(target)s (%(to_columns)s)%(action)s",
             name=self.name,
             columns=_column_list(self.columns),
             target=Table(target._meta.db_table, schema_editor.quote_name),
@@ -185,9 +184,7 @@ class CompositeForeignKey(_DatabaseOnly):
         return None
 
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
-        return self._statement(
-            model, schema_editor, 'ALTER TABLE %(table)s DROP CONSTRAINT "%(name)s"', name=self.name
-        )
+        return self._statement(model, schema_editor, 'ALTER TABLE %(table)s DROP CONSTRAINT "%(name)s"', name=self.name)
 
     def deconstruct(self) -> Any:
         path, args, kwargs = super().deconstruct()
@@ -201,9 +198,7 @@ def _column_list(columns: Sequence[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def tenant_keys(
-    *, person: bool = False, rule: RowRule | None = None, **rows: Any
-) -> list[models.BaseConstraint]:
+def tenant_keys(*, person: bool = False, rule: RowRule | None = None, **rows: Any) -> list[models.BaseConstraint]:
     """The constraints every tenant table has: row security, and the unique key composite references point to."""
     rule = rule or (RowRule.PERSON if person else RowRule.TENANT)
     keys: list[models.BaseConstraint] = [
@@ -212,9 +207,7 @@ def tenant_keys(
     ]
     if person:
         keys += [
-            models.UniqueConstraint(
-                fields=["tenant", "subject", "id"], name="%(app_label)s_%(class)s_person_id"
-            ),
+            models.UniqueConstraint(fields=["tenant", "subject", "id"], name="%(app_label)s_%(class)s_person_id"),
             CompositeForeignKey(
                 name="%(app_label)s_%(class)s_subject",
                 columns=["tenant_id", "subject_id"],

@@ -1,6 +1,6 @@
 """Bytes in, bytes out: the envelope, its associated data, key derivation, blind indexes. Pure; knows no Django.
 
-Formats are frozen by tests/accounts/test_crypto_vectors.py: what was sealed once must open for ever. A change is a new
+Formats are frozen by tests/accounts/test_crypto.py: what was sealed once must open for ever. A change is a new
 version byte beside the old one, never a change of the old one.
 """
 

@@ -1,4 +1,4 @@
-"""Sealed values: a binary column that takes and gives `Sealed` alone, and a class that shows nothing of what it holds.
+"""Sealed values: a binary column that takes and gives `Sealed` alone, a class that shows nothing of what it holds.
 
 Opening and sealing is `accounts.keys`; this file only carries ciphertext, and ties it to the one place it belongs to.
 """
@@ -11,7 +11,7 @@ from accounts.crypto import ALGORITHM_AES_256_GCM, FORMAT, MIN_ENVELOPE_BYTES, B
 
 
 class Sealed:
-    """Ciphertext and the place it was read from. Rendering, formatting and iterating raise; pickling keeps ciphertext."""
+    """Ciphertext and the place it was read from. Rendering and iterating raise; pickling keeps ciphertext."""
 
     __slots__ = ("_binding", "_envelope")
 
@@ -36,7 +36,7 @@ class Sealed:
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError("A sealed value has no text; open it through accounts.keys with a grant.")
 
-    __str__ = __format__ = __bytes__ = __iter__ = __len__ = _refuse  # type: ignore[assignment]  refusing is the point
+    __str__ = __format__ = __bytes__ = __iter__ = __len__ = _refuse
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sealed) and other._envelope == self._envelope
@@ -64,7 +64,7 @@ class _SealedAttribute:
         instance.__dict__[self.field.attname] = self.field.checked(value)
 
 
-class SealedField(models.BinaryField):  # type: ignore[type-arg]  not subscriptable at run time
+class SealedField(models.BinaryField):  # type: ignore[type-arg] # not subscriptable at run time
     """An envelope of accounts.crypto; the database CHECK refuses what is not even shaped like one.
 
     `number` is stable for ever within its table and part of the associated data; `use` says which key seals it.

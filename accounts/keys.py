@@ -1,7 +1,7 @@
-"""The door to sealed values. Two keys to turn, in this order, and no third way:
+"""The door to sealed values. Two keys to turn, in this order, and no third way.
 
-a `Decision` (made by consent.policy.decide alone) seals, and opens *index* data: vectors, token hashes, counts;
-a `Grant` (made by consent.access.record_read alone, after its audit entry is committed) opens *contents* of named rows.
+A `Decision` (made by consent.policy.decide alone) seals, and opens *index* data: vectors, token hashes, counts;
+a `Grant` (made by consent.access.record_read alone, its audit entry committed) opens *contents* of named rows.
 """
 
 import logging
@@ -66,9 +66,7 @@ class Decision:
     def covers(self, binding: Binding) -> bool:
         if not self.allowed or binding.tenant_id != self.tenant_id:
             return False
-        return binding.use is KeyUse.TENANT or (
-            self.subject is not None and binding.subject_id == self.subject.id
-        )
+        return binding.use is KeyUse.TENANT or (self.subject is not None and binding.subject_id == self.subject.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,14 @@ class Grant:
     decision: Decision
     ids: frozenset[UUID]
     event_id: UUID
+
+
+def subject_of(decision: Decision) -> SubjectRef:
+    """The person an allowed decision is about. Raises NotGranted for a refusal and for what concerns no person."""
+    subject = decision.require().subject
+    if subject is None:
+        raise NotGranted(decision.action)
+    return subject
 
 
 def open_index(sealed: Sealed, decision: Decision) -> bytes:
@@ -99,7 +105,7 @@ def open_content(sealed: Sealed, grant: Grant) -> bytes:
 def seal_fields(instance: Any, decision: Decision, **plaintexts: bytes | None) -> None:
     """Seal all sealed fields of a row anew, under the next content version. None leaves a nullable field empty.
 
-    A row not yet saved keeps its version. Every sealed field must be named: one left under the old version would not open.
+    A row not yet saved keeps its version. Every sealed field must be named: one under the old version would not open.
     """
     fields = {field.name: field for field in instance._meta.concrete_fields if isinstance(field, SealedField)}
     if set(plaintexts) != set(fields):
@@ -115,9 +121,11 @@ def seal_fields(instance: Any, decision: Decision, **plaintexts: bytes | None) -
 
 
 def term_key(decision: Decision) -> bytes:
-    """The key of the token hashes inside a person's index. Derived from the key that is not rotated, so that a rotation
-    of the others leaves every hash findable."""
-    return derive(_subject_keys(decision.require()).steady, "terms")
+    """The key of the token hashes inside a person's index.
+
+    Derived from the key that is not rotated, so that a rotation of the others leaves every hash findable.
+    """
+    return derive(_subject_keys(decision).steady, "terms")
 
 
 def subject_pseudonym(tenant_epoch: int, subject: SubjectRef) -> str:
@@ -143,9 +151,7 @@ def _bound(sealed: Sealed) -> Binding:
 
 
 def _subject_keys(decision: Decision) -> keystore.KeySet:
-    subject = decision.subject
-    if subject is None:
-        raise NotGranted(decision.action)
+    subject = subject_of(decision)
     return keystore.subject_keys(decision.tenant_id, decision.tenant_epoch, subject.id, subject.key_epoch)
 
 
@@ -180,9 +186,7 @@ def _open(sealed: Sealed, binding: Binding, decision: Decision) -> bytes:
     try:
         key = _key_for(envelope_key_id(sealed.envelope), binding, decision)
         label = _LABELS[binding.use]
-        return open_envelope(
-            sealed.envelope, key=derive(key, label), associated_data=binding.associated_data()
-        )
+        return open_envelope(sealed.envelope, key=derive(key, label), associated_data=binding.associated_data())
     except (EnvelopeBroken, TagMismatch):
         raise_alarm(decision, binding.row_id)
 

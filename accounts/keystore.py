@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import TracebackType
 from uuid import UUID
 
 from django.db import Error, connections, transaction
@@ -99,14 +100,12 @@ def create_tenant_keys(tenant_id: UUID) -> None:
     """Write a tenant's key and index key; committed before the tenant's row is."""
     key = new_key()
     key_row = _new_row(tenant_id, None, WrappedKey.Kind.TENANT, key, root_key().wrap)
-    index_row = _new_row(
-        tenant_id, None, WrappedKey.Kind.TENANT_INDEX, new_key(), _wrap_under(key_row.id, key)
-    )
+    index_row = _new_row(tenant_id, None, WrappedKey.Kind.TENANT_INDEX, new_key(), _wrap_under(key_row.id, key))
     _store(tenant_id, (key_row, index_row))
 
 
 def create_subject_keys(tenant_id: UUID, tenant_epoch: int, subject_id: UUID) -> None:
-    """Write a person's random key and independent audit key; committed before the person's row is, orphans are swept."""
+    """Write a person's random key and independent audit key, before the person's row; orphans are swept."""
     tenant = tenant_keys(tenant_id, tenant_epoch)
     wrap = _wrap_under(tenant.current_id, tenant.by_id[tenant.current_id])
     kinds = (WrappedKey.Kind.SUBJECT, WrappedKey.Kind.SUBJECT_AUDIT)
@@ -127,10 +126,8 @@ def count_subject_keys(tenant_id: UUID, subject_id: UUID) -> int:
 
 def subjects_with_keys(tenant_id: UUID, *, created_before: object) -> set[UUID]:
     with _keys_scope(tenant_id):
-        rows = WrappedKey.objects.filter(
-            tenant_id=tenant_id, subject_id__isnull=False, created_at__lt=created_before
-        )
-        return set(rows.values_list("subject_id", flat=True).distinct())
+        rows = WrappedKey.objects.filter(tenant_id=tenant_id, subject_id__isnull=False, created_at__lt=created_before)
+        return {subject_id for subject_id in rows.values_list("subject_id", flat=True).distinct() if subject_id}
 
 
 class _keys_scope:  # noqa: N801  reads as a context manager
@@ -149,7 +146,9 @@ class _keys_scope:  # noqa: N801  reads as a context manager
             connections[KEYS_ALIAS].close()
             raise KeyUnavailable from error
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             self._atomic.__exit__(kind, error, trace)
         except Error as failed:
@@ -183,9 +182,7 @@ def _key_set(rows: list[WrappedKey], versioned: str, steady: str, unwrap: Unwrap
 
 
 def _context(row: WrappedKey) -> bytes:
-    return wrap_context(
-        tenant_id=row.tenant_id, subject_id=row.subject_id, kind=row.kind, version=row.version
-    )
+    return wrap_context(tenant_id=row.tenant_id, subject_id=row.subject_id, kind=row.kind, version=row.version)
 
 
 def _new_row(

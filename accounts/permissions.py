@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class HasRequiredScope(BasePermission):
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """True, or raises: MethodNotAllowed for a method without a declared scope, ScopeMissing with the scope's name."""
+        """True, or raises MethodNotAllowed for a method without a declared scope, ScopeMissing naming the scope."""
         wanted = getattr(view, "required_scopes", {}).get(request.method)
         if wanted is None:
             raise MethodNotAllowed(f"{request.method} is not possible here.")

@@ -1,4 +1,4 @@
-"""Providers of the root key: they wrap and unwrap tenant keys and say how they are. Nothing else ever sees the root key."""
+"""Providers of the root key: they wrap and unwrap tenant keys. Nothing else ever sees the root key."""
 
 import base64
 import binascii

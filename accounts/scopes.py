@@ -21,7 +21,7 @@ class Scope(StrEnum):
     SUBJECTS_WRITE = "subjects:write"
 
 
-# What an agent needs to remember and recall. Relaying consent, the audit log and setting up projects are asked for by name.
+# What an agent needs to remember and recall. The rest is asked for by name.
 AGENT_SCOPES = frozenset(Scope) - {
     Scope.AUDIT_READ,
     Scope.CONSENT_RELAY,

@@ -1,4 +1,4 @@
-"""Reads of accounts. Every function expects to be called inside a scope, and raises NotFound for strangers and unknowns alike."""
+"""Reads of accounts, inside a scope. Strangers and unknowns are NotFound alike."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -15,11 +15,7 @@ from accounts.types import AgeBand, JobRef, Mode, Principal, SubjectRef, Subject
 def principal_of(claimed: ClaimedKey) -> Principal | None:
     """The principal of a key in force, looked for in the tenant it claims; None for every other key."""
     row = ApiKey.objects.filter(digest=claimed.digest, revoked_at=None).select_related("tenant").first()
-    if (
-        row is None
-        or row.tenant.mode != claimed.mode
-        or (row.expires_at and row.expires_at <= datetime.now(UTC))
-    ):
+    if row is None or row.tenant.mode != claimed.mode or (row.expires_at and row.expires_at <= datetime.now(UTC)):
         return None
     return Principal(
         tenant_id=row.tenant_id,
@@ -34,9 +30,7 @@ def principal_of(claimed: ClaimedKey) -> Principal | None:
 def tenant_ref() -> TenantRef:
     """The tenant of the scope."""
     row = Tenant.objects.get()
-    return TenantRef(
-        id=row.id, organisation_id=row.organisation_id, mode=Mode(row.mode), key_epoch=row.key_epoch
-    )
+    return TenantRef(id=row.id, organisation_id=row.organisation_id, mode=Mode(row.mode), key_epoch=row.key_epoch)
 
 
 def tenant_ids() -> list[UUID]:
@@ -62,9 +56,7 @@ def external_id_index(principal: Principal, external_id: str) -> bytes:
 
 def _latest_with_id(index: bytes) -> Subject | None:
     """Erased people keep their row as a tombstone; the one not erased comes first."""
-    erased_last = Case(
-        When(state=SubjectState.ERASED, then=Value(1)), default=Value(0), output_field=IntegerField()
-    )
+    erased_last = Case(When(state=SubjectState.ERASED, then=Value(1)), default=Value(0), output_field=IntegerField())
     return Subject.objects.filter(external_id_index=index).order_by(erased_last, "-created_at").first()
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from celery import current_app, shared_task
@@ -71,7 +72,7 @@ def sweep_orphan_keys(tenant_id: UUID, older_than: timedelta = ORPHAN_AGE) -> in
 @shared_task(ignore_result=True)
 def store_key_use() -> int:
     """Bring the counted key uses into the rows. Loses at most what Valkey lost."""
-    uses = lossy_store().try_call(_take_key_uses, default={})
+    uses: dict[bytes, bytes] = lossy_store().try_call(_take_key_uses, default={})
     for member, seconds in uses.items():
         tenant_id, key_id = (UUID(part) for part in member.decode().split(":"))
         with scope(tenant_id):
@@ -79,8 +80,8 @@ def store_key_use() -> int:
     return len(uses)
 
 
-def _take_key_uses(client: object) -> dict[bytes, bytes]:
-    pipeline = client.pipeline(transaction=True)  # type: ignore[attr-defined]  the client is untyped
+def _take_key_uses(client: Any) -> dict[bytes, bytes]:
+    pipeline = client.pipeline(transaction=True)
     pipeline.hgetall(KEY_USE)
     pipeline.delete(KEY_USE)
     found: dict[bytes, bytes] = pipeline.execute()[0]

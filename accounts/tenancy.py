@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 from uuid import UUID
 
 from django.apps import apps
@@ -70,9 +70,7 @@ def scope(tenant_id: UUID, subject: UUID | Reach = NONE, *, user_id: UUID | None
     the inner settings would stay in force for the outer block.
     """
     if _current.get() is not None or connection.in_atomic_block:
-        raise ScopeConflict(
-            "A scope opens its own transaction; use narrow() to step from the tenant to one person."
-        )
+        raise ScopeConflict("A scope opens its own transaction; use narrow() to step from the tenant to one person.")
     entered = Scope(tenant_id, subject)
     with transaction.atomic():
         _set_local(tenant_id=str(tenant_id), subject_id=entered.subject_setting, user_id=str(user_id or ""))
@@ -117,15 +115,13 @@ def lock_person(subject_id: UUID, *, exclusive: bool = False) -> None:
     function = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
     key = int.from_bytes(subject_id.bytes[8:], "big", signed=True)
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [key])  # noqa: S608  one of two literals
+        cursor.execute(f"SELECT {function}(%s)", [key])
 
 
 def _set_local(**values: str) -> None:
     calls = ", ".join("set_config(%s, %s, true)" for _ in values)
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {calls}", [part for name, value in values.items() for part in (f"app.{name}", value)]
-        )  # noqa: S608  placeholders only
+        cursor.execute(f"SELECT {calls}", [part for name, value in values.items() for part in (f"app.{name}", value)])
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -147,7 +143,7 @@ class PersonManager[M: models.Model](TenantManager[M]):
 
 
 class TenantModel(models.Model):
-    """A tenant's row: a time-ordered id made by us, and the tenant. Row security and uniques stand in Meta.constraints."""
+    """A tenant's row: a time-ordered id made by us, and the tenant. Its walls stand in Meta.constraints."""
 
     # Stable for ever, part of the associated data of sealed fields; 0 where nothing is sealed.
     table_number: ClassVar[int] = 0
@@ -155,7 +151,7 @@ class TenantModel(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     tenant = models.ForeignKey("accounts.Tenant", on_delete=models.PROTECT, related_name="+", db_index=False)
 
-    objects: ClassVar[models.Manager[Any]] = TenantManager()
+    objects: ClassVar[TenantManager[Self]] = TenantManager()
 
     class Meta:
         abstract = True
@@ -166,6 +162,19 @@ class TenantModel(models.Model):
         super().save(*args, **kwargs)
 
 
+class OptionalPersonModel(TenantModel):
+    """A row that may be about a person: without one it belongs to the tenant alone."""
+
+    subject = models.ForeignKey(
+        "accounts.Subject", null=True, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
+
+    objects: ClassVar[PersonManager[Self]] = PersonManager()
+
+    class Meta(TenantModel.Meta):
+        abstract = True
+
+
 class PersonModel(TenantModel):
     """A row about one person; see PersonManager for what a scope shows of it."""
 
@@ -173,7 +182,7 @@ class PersonModel(TenantModel):
         "accounts.Subject", on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
     )
 
-    objects: ClassVar[models.Manager[Any]] = PersonManager()
+    objects: ClassVar[PersonManager[Self]] = PersonManager()
 
     class Meta(TenantModel.Meta):
         abstract = True
@@ -203,9 +212,7 @@ def _names_tenant_table() -> re.Pattern[str]:
     return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(tenant_tables()))) + r")\b")
 
 
-def refuse_unscoped(
-    execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]
-) -> Any:
+def refuse_unscoped(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
     """An execute wrapper: rows of a tenant are asked for inside a scope, or not at all."""
     if _current.get() is None:
         text = sql if isinstance(sql, str) else str(sql)
@@ -215,7 +222,7 @@ def refuse_unscoped(
 
 
 def guard_connection(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Put the guard on the application's own connection. The owner, who migrates, is under forced row security anyway."""
+    """Put the guard on the application's own connection. The owner, who migrates, is under forced row security."""
     is_owner = "assume_role" in connection.settings_dict["OPTIONS"]
     if connection.alias == "default" and not is_owner and refuse_unscoped not in connection.execute_wrappers:
         connection.execute_wrappers.insert(0, refuse_unscoped)

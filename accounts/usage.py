@@ -26,9 +26,7 @@ class LossyStore:
     """Valkey for what may be lost. `available` says how it is; `try_call` runs a call or returns `default`."""
 
     def __init__(self, url: str) -> None:
-        self.client: Any = redis.Redis.from_url(
-            url, socket_timeout=CALL_SECONDS, socket_connect_timeout=CALL_SECONDS
-        )
+        self.client: Any = redis.Redis.from_url(url, socket_timeout=CALL_SECONDS, socket_connect_timeout=CALL_SECONDS)
         self._paused_until = 0.0
         self._lock = threading.Lock()
 
@@ -40,9 +38,7 @@ class LossyStore:
         except (redis.RedisError, OSError) as error:
             with self._lock:
                 self._paused_until = time.monotonic() + PAUSE_SECONDS
-            logger.warning(
-                "Valkey cannot be reached (%s); uses are not counted meanwhile", type(error).__name__
-            )
+            logger.warning("Valkey cannot be reached (%s); uses are not counted meanwhile", type(error).__name__)
             return default
 
     def available(self) -> bool:

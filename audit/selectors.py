@@ -51,9 +51,7 @@ def events_for_tenant(
     return [event_from_canonical(bytes(canonical)) for canonical in stored]
 
 
-def _between(
-    query: QuerySet[AuditEvent], *, since: datetime | None, before: datetime | None
-) -> QuerySet[AuditEvent]:
+def _between(query: QuerySet[AuditEvent], *, since: datetime | None, before: datetime | None) -> QuerySet[AuditEvent]:
     """Bounds on the id as well as on the time, so that only the months concerned are read."""
     if since is not None:
         query = query.filter(id__gte=first_id_at(since), at__gte=since)

@@ -42,8 +42,7 @@ def related_and_unrelated(embedder: Embedder, cases: Sequence[dict[str, Any]]) -
     """Cosines of each question with its must statements, and with all statements of all other cases."""
     statements = [(case["id"], each["id"], each["text"]) for case in cases for each in case["statements"]]
     cosines = (
-        embedder.encode([case["query"] for case in cases])
-        @ embedder.encode([text for _, _, text in statements]).T
+        embedder.encode([case["query"] for case in cases]) @ embedder.encode([text for _, _, text in statements]).T
     )
     owners = np.array([owner for owner, _, _ in statements])
     unrelated = owners[None, :] != np.array([case["id"] for case in cases])[:, None]

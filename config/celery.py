@@ -25,4 +25,4 @@ def drop_inherited_pools(**_: object) -> None:
     from django.db import connections  # app ready
 
     for connection in connections.all(initialized_only=True):
-        connection.close_pool()  # type: ignore[attr-defined]  PostgreSQL's wrapper has it
+        connection.close_pool()  # type: ignore[attr-defined] # PostgreSQL's wrapper has it

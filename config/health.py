@@ -9,7 +9,7 @@ from accounts.usage import lossy_store
 _NEEDED = ("default", "audit")
 
 
-def healthz(request: HttpRequest) -> HttpResponse:
+def healthz(_request: HttpRequest) -> HttpResponse:
     parts = {alias: _answers(alias) for alias in ("default", "audit", "keys")}
     parts["valkey"] = lossy_store().available()
     serving = all(parts[alias] for alias in _NEEDED)

@@ -41,9 +41,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     domain = as_domain_error(error)
     if domain.status >= 500:
         logger.error("%s answered %s", type(error).__name__, domain.code, exc_info=error)
-    response = Response(
-        problem_body(domain, context["request"].path), status=domain.status, content_type=PROBLEM_TYPE
-    )
+    response = Response(problem_body(domain, context["request"].path), status=domain.status, content_type=PROBLEM_TYPE)
     if isinstance(domain, errors.Unauthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="forget-me-not"'
     if domain.status == 503:
@@ -51,7 +49,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     return response
 
 
-def as_domain_error(error: Exception) -> errors.DomainError:
+def as_domain_error(error: Exception) -> errors.DomainError:  # noqa: PLR0911  one line a case reads best
     match error:
         case errors.DomainError():
             return error

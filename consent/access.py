@@ -12,7 +12,7 @@ def record_read(
 ) -> Grant:
     """Commit the entry of this reading over its own connection, then grant the contents of these ids.
 
-    Raises AuditUnavailable when it cannot be written, and NotGranted when the decision was a no; then nothing is opened.
+    Raises AuditUnavailable when it cannot be written, NotGranted when the decision was a no; nothing is opened then.
     """
     decision.require()
     event = audit.record_committed(
@@ -20,9 +20,7 @@ def record_read(
         actor=decision.actor,
         action=action,
         resource_ids=tuple(ids),
-        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject)
-        if decision.subject
-        else "",
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
         purposes=decision.purposes,
         consent_refs=decision.consent_refs,
         decision="allowed",

@@ -29,7 +29,8 @@ class RowsHolder:
         return not any(self.locate(subject).values())
 
     def _rows(self, label: str, subject: SubjectRef) -> QuerySet[Any]:
-        return apps.get_model(label)._default_manager.filter(subject_id=subject.id)
+        rows: QuerySet[Any] = apps.get_model(label)._default_manager.filter(subject_id=subject.id)
+        return rows
 
 
 class KeysHolder:
@@ -68,7 +69,5 @@ class PseudonymousProof:
 def register_all() -> None:
     register_holder(PseudonymousProof())
     register_holder(KeysHolder())
-    register_holder(
-        RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord"))
-    )
+    register_holder(RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord")))
     register_holder(RowsHolder("consents", ("consent.consentstate",)))

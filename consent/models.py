@@ -1,5 +1,7 @@
 """Purposes with their notices; the ledger of what people said; where each person stands."""
 
+from uuid import UUID
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -29,9 +31,7 @@ class Purpose(TenantModel):
 class PurposeVersion(TenantModel):
     """One published version; never changed afterwards, so that what was agreed to stays provable."""
 
-    purpose = models.ForeignKey(
-        Purpose, on_delete=models.PROTECT, related_name="versions", db_constraint=False
-    )
+    purpose = models.ForeignKey(Purpose, on_delete=models.PROTECT, related_name="versions", db_constraint=False)
     number = models.PositiveIntegerField()
     legal_basis = models.CharField(max_length=20, default="consent")
     retention_days = models.PositiveIntegerField(null=True)
@@ -42,9 +42,7 @@ class PurposeVersion(TenantModel):
         constraints = [
             *tenant_keys(grants=_READ_AND_ADD),
             AppendOnly(name="consent_purposeversion_kept"),
-            models.UniqueConstraint(
-                fields=["tenant", "purpose", "number"], name="consent_purposeversion_number"
-            ),
+            models.UniqueConstraint(fields=["tenant", "purpose", "number"], name="consent_purposeversion_number"),
             CompositeForeignKey(
                 name="consent_purposeversion_purpose",
                 columns=["tenant_id", "purpose_id"],
@@ -57,9 +55,7 @@ class PurposeVersion(TenantModel):
 class Notice(TenantModel):
     """The exact text of a version in one language, and its SHA-256 in hex."""
 
-    version = models.ForeignKey(
-        PurposeVersion, on_delete=models.PROTECT, related_name="notices", db_constraint=False
-    )
+    version = models.ForeignKey(PurposeVersion, on_delete=models.PROTECT, related_name="notices", db_constraint=False)
     language = models.CharField(max_length=35)
     text = models.TextField()
     digest = models.CharField(max_length=64)
@@ -85,6 +81,8 @@ class ConsentEvent(TenantModel):
     """
 
     table_number = 2
+    # Seals the evidence for its person; the column that would name them does not exist.
+    own_subject_id: UUID | None = None
 
     subject_pseudonym = models.CharField(max_length=32)
     purpose = models.CharField(max_length=40)

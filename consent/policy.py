@@ -37,8 +37,8 @@ def decide(
 ) -> Decision:
     """Ask for one person, in that person's scope. `sensitive` adds memory.sensitive to what is needed.
 
-    The subject is read again under the lock, so the epoch that opens keys is the one in force. Raises SubjectErased when
-    the person is gone; every other no is a Decision with `allowed` false and a reason.
+    The subject is read again under the lock, so the epoch that opens keys is the one in force. Raises SubjectErased
+    when the person is gone; every other no is a Decision with `allowed` false and a reason.
     """
     lock_person(subject.id)
     current = subject_by_id(subject.id)
@@ -84,9 +84,7 @@ def record_refusal(decision: Decision) -> None:
         action="consent.decision.refused",
         reason=decision.reason,
         resource_ids=[decision.subject.id] if decision.subject else [],
-        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject)
-        if decision.subject
-        else "",
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
         purposes=decision.purposes,
     )
 

@@ -32,8 +32,8 @@ class Act(StrEnum):
     DIRECTORY = "directory"
 
 
-# The one table from act to purposes (trust.md 4). An act that is not in it is refused. Forgetting, the ledger itself and
-# account data need no consent: the first two are the person's rights, the third rests on contract.
+# The one table from act to purposes. Forgetting, the ledger itself and account data need no consent: the first two are
+# the person's rights, the third rests on contract.
 NEEDED: dict[Act, tuple[PurposeKey, ...]] = {
     Act.STORE: (PurposeKey.STORE,),
     Act.RECALL: (PurposeKey.STORE, PurposeKey.PERSONALISE),

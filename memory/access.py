@@ -32,11 +32,9 @@ class View:
 
 
 def recallable(index: Index, decision: Decision, view: View) -> Mask:
-    """bool[n]: which entries may appear for this decision in this view. Entries outside their purposes drop out singly."""
+    """bool[n]: which entries may appear for this decision in this view. Those outside its purposes drop out singly."""
     decision.require()
-    return (
-        _permitted(index, decision) & _in_scope(index, view) & _in_time(index, view) & _asked_for(index, view)
-    )
+    return _permitted(index, decision) & _in_scope(index, view) & _in_time(index, view) & _asked_for(index, view)
 
 
 def _permitted(index: Index, decision: Decision) -> Mask:
@@ -50,9 +48,7 @@ def _permitted(index: Index, decision: Decision) -> Mask:
 def _in_scope(index: Index, view: View) -> Mask:
     in_scope = index.agent.are(None) | (index.agent.are(view.agent) if view.agent else False)
     if not view.across_projects:
-        in_scope &= index.project.are(None) | (
-            index.project.are(view.project_id) if view.project_id else False
-        )
+        in_scope &= index.project.are(None) | (index.project.are(view.project_id) if view.project_id else False)
     return in_scope & index.session.are(view.session_id) if view.session_id else in_scope
 
 
@@ -62,10 +58,10 @@ def _in_time(index: Index, view: View) -> Mask:
     moment = to_microseconds(view.as_of)
     begun = (index.valid_from == NEVER) | (index.valid_from <= moment)
     if view.history:
-        return live & begun
+        return np.asarray(live & begun)
     ended = (index.valid_to != NEVER) & (index.valid_to <= moment)
     expired = (index.expires_at != NEVER) & (index.expires_at <= moment)
-    return live & begun & ~ended & ~expired
+    return np.asarray(live & begun & ~ended & ~expired)
 
 
 def _asked_for(index: Index, view: View) -> Mask:

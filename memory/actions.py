@@ -6,9 +6,7 @@ _READ = ("memories", "profile", "knowledge")
 
 ACTIONS = (
     AuditAction("memory.memory.stored", "Memories of a person were stored", "memory", counts=("items",)),
-    AuditAction(
-        "memory.memory.superseded", "Memories were replaced by newer ones", "memory", counts=("items",)
-    ),
+    AuditAction("memory.memory.superseded", "Memories were replaced by newer ones", "memory", counts=("items",)),
     AuditAction("memory.memory.listed", "A person's memories were listed", "memory", counts=("items",)),
     AuditAction("memory.memory.read", "One memory was read", "memory"),
     AuditAction("memory.memory.forgotten", "A memory was deleted for good", "memory"),

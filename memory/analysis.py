@@ -40,12 +40,8 @@ ARABIC = re.compile(r"[\u0600-\u06FF]")
 DEVANAGARI = re.compile(r"[\u0900-\u097F]")
 CAMEL_BORDER = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 APOSTROPHES = re.compile(r"['\u2018\u2019\u02BC`]")
-AROUND_TOKEN = "".join(
-    chr(code) for code in range(33, 127) if not chr(code).isalnum() and chr(code) not in "+#"
-)
-AROUND_TOKEN += (
-    "\u2018\u2019\u201c\u201d\u00ab\u00bb\u2026\u00bf\u00a1\u3001\u3002\u2013\u2014\u0964\u061f\u060c"
-)
+AROUND_TOKEN = "".join(chr(code) for code in range(33, 127) if not chr(code).isalnum() and chr(code) not in "+#")
+AROUND_TOKEN += "\u2018\u2019\u201c\u201d\u00ab\u00bb\u2026\u00bf\u00a1\u3001\u3002\u2013\u2014\u0964\u061f\u060c"
 IDENTIFIER = re.compile(r"\w[_.:/\\@\-+#=~]+\w|\w[+#]+$|[^\W\d_]\d|\d[^\W\d_]|\w_|_\w|[a-z][A-Z]")
 
 
@@ -115,9 +111,7 @@ def _cleaned(text: str) -> str:
 
 
 def _hashed(term: str, key: bytes) -> int:
-    return int.from_bytes(
-        blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest(), "little"
-    )
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest(), "little")
 
 
 def _is_content(word: Word, functional: frozenset[str]) -> bool:

@@ -62,9 +62,7 @@ def chunk_markdown(text: str, count_tokens: CountTokens) -> list[Chunk]:
     return [
         chunk
         for section in _sections(text)
-        for chunk in _chunks(
-            text, _packed(_section_spans(text, section, count_tokens)), section.heading, count_tokens
-        )
+        for chunk in _chunks(text, _packed(_section_spans(text, section, count_tokens)), section.heading, count_tokens)
     ]
 
 
@@ -121,7 +119,7 @@ def _fitting(source: str, start: int, end: int, count_tokens: CountTokens) -> It
         yield from _fitting(source, start, cut, count_tokens)
         start = cut
     size = _size(source[start:end], count_tokens)
-    if size <= LARGEST_TOKENS or end - start < 2:  # noqa: PLR2004 - a single character cannot be cut
+    if size <= LARGEST_TOKENS or end - start < 2:
         if end > start:
             yield _Span(start, end, size)
         return

@@ -26,10 +26,7 @@ class Encoded:
     def stored(self) -> list[dict[int, StoredVector]]:
         """What the index keeps of each text: int8 by model number."""
         values, scales = quantise(self.vectors)
-        return [
-            {self.model_number: StoredVector(row, float(scale))}
-            for row, scale in zip(values, scales, strict=True)
-        ]
+        return [{self.model_number: StoredVector(row, float(scale))} for row, scale in zip(values, scales, strict=True)]
 
     def query(self) -> QueryVector:
         return QueryVector(self.model_number, self.vectors[0], self.floor)

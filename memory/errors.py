@@ -14,9 +14,7 @@ class ProfileValueInvalid(DomainError):
 
 class SupersessionRefused(DomainError):
     code, status, title = "supersession_refused", 409, "This memory may not replace that one"
-    default_detail = (
-        "Only a current memory can be replaced, and what comes from outside replaces nothing by itself."
-    )
+    default_detail = "Only a current memory can be replaced, and what comes from outside replaces nothing by itself."
 
 
 class RowStale(DomainError):

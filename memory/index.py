@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from accounts.keys import Decision, open_index, raise_alarm, seal_fields
+from accounts.keys import Decision, open_index, raise_alarm, seal_fields, subject_of
 from accounts.services.subjects import raise_index_version
 from memory.models import IndexSegment
 from memory.segments import Entry, Index, SegmentCorrupt
@@ -37,7 +37,7 @@ def open_whole(decision: Decision) -> Index:
 
 def add_entries(entries: Sequence[Entry], decision: Decision) -> None:
     """Add entries as one segment, and merge the size classes that are full."""
-    subject_id = _subject_id(decision)
+    subject_id = subject_of(decision).id
     raise_index_version(subject_id)
     _save(IndexSegment(tenant_id=decision.tenant_id, subject_id=subject_id), Index.of(entries), decision)
     _merge_full_classes(decision)
@@ -50,7 +50,7 @@ def change_entries(
     removed: Collection[UUID] = (),
 ) -> set[UUID]:
     """Rewrite the segments that hold these entries. Returns the ids that were found."""
-    raise_index_version(_subject_id(decision))
+    raise_index_version(subject_of(decision).id)
     wanted = set(changes or {}) | set(removed)
     found: set[UUID] = set()
     for segment in open_segments(decision):
@@ -102,10 +102,3 @@ def _decoded(rows: list[IndexSegment], decision: Decision) -> Index:
         return Index.decode(blobs)
     except SegmentCorrupt:
         raise_alarm(decision, rows[0].id)
-
-
-def _subject_id(decision: Decision) -> UUID:
-    subject = decision.require().subject
-    if subject is None:
-        raise TypeError("an index belongs to a person")
-    return subject.id

@@ -18,8 +18,8 @@ from accounts.tenancy import current_scope
 from memory.analysis import QueryTerms, hash_query
 from memory.encoding import Encoded
 from memory.knowledge_terms import posting_key, signed, unsigned
-from memory.ranking.lanes import B, K1, rarity
-from memory.ranking.ranker import COVERAGE_FLOOR, COVERAGE_FLOOR_WORDS_ONLY, fused, scaled
+from memory.ranking.fusion import COVERAGE_FLOOR, COVERAGE_FLOOR_WORDS_ONLY, fused, scaled
+from memory.ranking.lanes import K1, B, rarity
 
 LANE_LIMIT = 50
 
@@ -107,9 +107,7 @@ def find_chunks(query: KnowledgeQuery) -> list[Found]:
     coverage = _coverage(ids, terms, words)
     cosine = np.array([cosines.get(each, np.nan) for each in ids])
     bm25 = np.array([words[each].score if each in words else 0.0 for each in ids])
-    relevance = (
-        fused(np.where(np.isnan(cosine), 0.0, scaled(cosine)), scaled(bm25)) if cosines else scaled(bm25)
-    )
+    relevance = fused(np.where(np.isnan(cosine), 0.0, scaled(cosine)), scaled(bm25)) if cosines else scaled(bm25)
     near = cosine >= query.encoded.floor if query.encoded else np.zeros(len(ids), np.bool_)
     passing = near | (coverage >= (COVERAGE_FLOOR if cosines else COVERAGE_FLOOR_WORDS_ONLY))
     order = [place for place in np.argsort(-relevance, kind="stable").tolist() if passing[place]]

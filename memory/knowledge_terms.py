@@ -1,4 +1,4 @@
-"""Term hashes of shared knowledge: 64 bits, signed as PostgreSQL's bigint, keyed by tenant so that no two share them."""
+"""Term hashes of shared knowledge: 64 bits, signed as PostgreSQL's bigint, keyed by tenant so no two share them."""
 
 import hashlib
 from uuid import UUID

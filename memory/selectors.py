@@ -18,7 +18,7 @@ def documents(principal: Principal, *, after: UUID | None) -> QuerySet[Document]
     """The documents this key may see: all, or, for a key bound to a project, that project's and the unscoped."""
     rows = Document.objects.defer("text").order_by("id")
     if principal.project_id:
-        rows = rows.filter(project_id=None) | rows.filter(project_id=principal.project_id)
+        rows = rows.filter(project__isnull=True) | rows.filter(project_id=principal.project_id)
     return rows.filter(id__gt=after) if after else rows
 
 

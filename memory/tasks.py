@@ -12,13 +12,14 @@ from django.db.models import F
 from accounts.selectors import subject_by_id, tenant_ref
 from accounts.services import jobs
 from accounts.tenancy import narrow, scope
-from accounts.tenant_task import TenantTask
+from accounts.tenant_task import tenant_task
 from accounts.types import SystemCaller
 from audit.types import Actor
 from consent.access import record_read
 from consent.policy import decide
 from consent.types import Act
 from memory import index as sealed_index
+from memory.chunking import Chunk as Piece
 from memory.encoding import Encoded, encode
 from memory.models import Document, Memory
 from memory.services import documents
@@ -35,12 +36,12 @@ class EmbedderStillAway(Exception):
     """No vectors yet; the task is tried again later."""
 
 
-@shared_task(base=TenantTask, autoretry_for=(EmbedderStillAway,), **RETRY)
+@tenant_task(autoretry_for=(EmbedderStillAway,), **RETRY)
 def embed_pending(*, tenant_id: UUID, subject_id: UUID) -> int:
     """Give a person's memories that lack a vector theirs. Returns how many got one. Does nothing after a withdrawal."""
     texts = _texts_without_vector(tenant_id, subject_id)
     done = 0
-    for batch in batched(texts.items(), TEXTS_AT_ONCE, strict=False):
+    for batch in batched(texts.items(), TEXTS_AT_ONCE):
         encoded = encode([text for _, (text, _) in batch])
         if encoded is None:
             raise EmbedderStillAway
@@ -81,7 +82,7 @@ def _store_vectors(tenant_id: UUID, subject_id: UUID, versions: dict[UUID, int],
         return len(sealed_index.change_entries(decision, changes=changes))
 
 
-@shared_task(base=TenantTask, autoretry_for=(EmbedderStillAway,), **RETRY)
+@tenant_task(autoretry_for=(EmbedderStillAway,), **RETRY)
 def ingest_document(*, tenant_id: UUID, document_id: UUID, job_id: UUID) -> None:
     """Cut, embed and index a document; its old chunks are found until the new ones take their place in one commit."""
     with scope(tenant_id):
@@ -102,16 +103,11 @@ def ingest_document(*, tenant_id: UUID, document_id: UUID, job_id: UUID) -> None
             jobs.fail_job(job_id, "document_replaced")
 
 
-def _encoded_pieces(
-    tenant_id: UUID, job_id: UUID, document: Document, pieces: list[documents.Piece]
-) -> Iterator[Encoded]:
+def _encoded_pieces(tenant_id: UUID, job_id: UUID, document: Document, pieces: list[Piece]) -> Iterator[Encoded]:
     done = 0
-    for batch in batched(pieces, TEXTS_AT_ONCE, strict=False):
+    for batch in batched(pieces, TEXTS_AT_ONCE):
         encoded = encode(
-            [
-                documents.searchable_text(document.title, documents.heading_of(piece), piece.text)
-                for piece in batch
-            ]
+            [documents.searchable_text(document.title, documents.heading_of(piece), piece.text) for piece in batch]
         )
         if encoded is None:
             raise EmbedderStillAway

@@ -84,9 +84,7 @@ class StoredVector:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, StoredVector)
-            and self.scale == other.scale
-            and np.array_equal(self.values, other.values)
+            isinstance(other, StoredVector) and self.scale == other.scale and np.array_equal(self.values, other.values)
         )
 
     def __hash__(self) -> int:

@@ -52,9 +52,7 @@ class Stack:
 
     def url(self, role: str, database: str = "") -> str:
         address = self.environment[_URLS[role]]
-        return (
-            address.replace("/postgres", f"/{database or 'forgetmenot'}") if role == "postgres" else address
-        )
+        return f"{address.rpartition('/')[0]}/{database or 'forgetmenot'}" if role == "postgres" else address
 
 
 _stack: list[Stack] = []

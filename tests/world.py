@@ -1,4 +1,4 @@
-"""A tenant as tests use it: its keys, its people, and a REST client for each key. Everything goes through real doors."""
+"""A tenant as tests use it: its keys, its people, and a REST client for each key. All through real doors."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -30,8 +30,7 @@ class Rest:
             method,
             path,
             *((_json(body), "application/json") if data else ()),
-            headers={"Authorization": f"Bearer {self.key}"}
-            | {k.replace("_", "-"): v for k, v in headers.items()},
+            headers={"Authorization": f"Bearer {self.key}"} | {k.replace("_", "-"): v for k, v in headers.items()},
         )
 
     def get(self, path, **headers):

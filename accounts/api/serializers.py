@@ -11,9 +11,7 @@ from accounts.types import JobRef
 
 class ProjectInput(StrictSerializer):
     name = ExactText(plain=True, max_length=100)
-    scoring = serializers.DictField(
-        required=False, help_text='For example {"name": "weighted", "similarity": 0.7}.'
-    )
+    scoring = serializers.DictField(required=False, help_text='For example {"name": "weighted", "similarity": 0.7}.')
     undeclared_profile_keys = ExactBoolean(default=False)
 
 

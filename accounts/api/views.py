@@ -32,9 +32,7 @@ class Projects(ApiView):
     def post(self, request: Request) -> Response:
         body = self.parse(ProjectInput)
         with self.tenant() as principal:
-            return self.once(
-                lambda: Answer(project_answer(create_project(**body, actor=principal.actor)), 201)
-            )
+            return self.once(lambda: Answer(project_answer(create_project(**body, actor=principal.actor)), 201))
 
 
 class ShowJob(ApiView):

@@ -20,9 +20,7 @@ class ExactText(serializers.CharField):
     def __init__(self, *, plain: bool = False, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
         if not plain:
-            self.validators = [
-                v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"
-            ]
+            self.validators = [v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

@@ -39,7 +39,7 @@ class ApiView(APIView):
 
     @contextmanager
     def person(self, external_id: str) -> Iterator[SubjectRef]:
-        """One person's rows and the tenant's shared ones, in one transaction. Unknown is NotFound, erased SubjectErased."""
+        """One person's rows and the tenant's shared ones, in one transaction. Raises NotFound, SubjectErased."""
         checked = checked_external_id(external_id)
         with self.tenant() as principal:
             subject = selectors.subject_by_external_id(principal, checked)
@@ -53,9 +53,7 @@ class ApiView(APIView):
         return cast("dict[str, Any]", parsed.validated_data)
 
     def parse_query[S: StrictSerializer](self, serializer: type[S]) -> dict[str, Any]:
-        repeated = [
-            name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1
-        ]
+        repeated = [name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1]
         if repeated:
             raise ValidationFailed(errors=[FieldError(name, "Given more than once.") for name in repeated])
         return self.parse(serializer, self.request.query_params.dict())
@@ -86,7 +84,5 @@ def checked_external_id(external_id: str) -> str:
     if not 1 <= size <= MAX_EXTERNAL_ID_BYTES:
         raise ValidationFailed(errors=[FieldError("external_id", "Must be 1 to 255 bytes long.")])
     if any(character in "/\x00" or 0xD800 <= ord(character) <= 0xDFFF for character in external_id):
-        raise ValidationFailed(
-            errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")]
-        )
+        raise ValidationFailed(errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")])
     return external_id

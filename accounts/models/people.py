@@ -13,7 +13,7 @@ from accounts.types import AgeBand, SubjectState
 
 
 class Subject(TenantModel):
-    """A person remembered, under the tenant's own id. The id is sealed under the tenant's key, so that lists open no person's.
+    """A person remembered, under the tenant's own id, which is sealed under the tenant's key: lists open no person's.
 
     `key_epoch` rises with every change of the person's keys, `index_version` with every change of the sealed index.
     """
@@ -50,9 +50,7 @@ class Subject(TenantModel):
                 name="accounts_subject_external_id",
             ),
         ]
-        indexes = [
-            models.Index(fields=["tenant", "external_id_index", "created_at"], name="accounts_subject_by_id")
-        ]
+        indexes = [models.Index(fields=["tenant", "external_id_index", "created_at"], name="accounts_subject_by_id")]
 
     @property
     def own_subject_id(self) -> UUID:

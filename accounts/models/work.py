@@ -4,18 +4,10 @@ from django.db import models
 from django.db.models.functions import Now
 
 from accounts.constraints import tenant_keys
-from accounts.tenancy import PersonModel
-
-_OPTIONAL_PERSON = {
-    "null": True,
-    "on_delete": models.PROTECT,
-    "related_name": "+",
-    "db_index": False,
-    "db_constraint": False,
-}
+from accounts.tenancy import OptionalPersonModel
 
 
-class Job(PersonModel):
+class Job(OptionalPersonModel):
     """Background work one can ask about. Result and message carry ids, counts and codes; never content."""
 
     class State(models.TextChoices):
@@ -24,7 +16,6 @@ class Job(PersonModel):
         SUCCEEDED = "succeeded"
         FAILED = "failed"
 
-    subject = models.ForeignKey("accounts.Subject", **_OPTIONAL_PERSON)
     kind = models.CharField(max_length=40)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     done = models.PositiveIntegerField(default=0)
@@ -34,19 +25,18 @@ class Job(PersonModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
-    class Meta(PersonModel.Meta):
+    class Meta(OptionalPersonModel.Meta):
         constraints = tenant_keys(person=True)
 
 
-class OutboxEntry(PersonModel):
+class OutboxEntry(OptionalPersonModel):
     """A task to be sent once its transaction has committed: a name and ids. The relay sends and removes it."""
 
-    subject = models.ForeignKey("accounts.Subject", **_OPTIONAL_PERSON)
     task = models.CharField(max_length=100)
     arguments = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
 
-    class Meta(PersonModel.Meta):
+    class Meta(OptionalPersonModel.Meta):
         constraints = tenant_keys(
             person=True,
             grants=(("fmn_app", "SELECT, INSERT"),),
@@ -54,17 +44,16 @@ class OutboxEntry(PersonModel):
         )
 
 
-class IdempotencyRecord(PersonModel):
-    """What a write with an Idempotency-Key answered: ids, versions and states. Digests are keyed; no content is kept."""
+class IdempotencyRecord(OptionalPersonModel):
+    """What a write with an Idempotency-Key answered: ids, versions, states. Digests are keyed; no content is kept."""
 
-    subject = models.ForeignKey("accounts.Subject", **_OPTIONAL_PERSON)
     key_digest = models.BinaryField(max_length=32, editable=False)
     request_digest = models.BinaryField(max_length=32, editable=False)
     status = models.PositiveSmallIntegerField(null=True)
     answer = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
 
-    class Meta(PersonModel.Meta):
+    class Meta(OptionalPersonModel.Meta):
         constraints = [
             *tenant_keys(person=True),
             models.UniqueConstraint(fields=["tenant", "key_digest"], name="accounts_idempotency_once"),

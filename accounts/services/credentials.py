@@ -35,9 +35,7 @@ def create_api_key(
         project_id=project_id,
         expires_at=expires_at,
     )
-    audit.record_in_transaction(
-        tenant_id=tenant_id, actor=actor, action="accounts.key.created", resource_ids=[row.id]
-    )
+    audit.record_in_transaction(tenant_id=tenant_id, actor=actor, action="accounts.key.created", resource_ids=[row.id])
     return row.id, text
 
 

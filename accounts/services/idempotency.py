@@ -49,9 +49,7 @@ def run_once(
     if not key:
         return work()
     if len(key) > MAX_KEY_LENGTH or not key.isprintable():
-        raise ValidationFailed(
-            errors=[FieldError("Idempotency-Key", f"Up to {MAX_KEY_LENGTH} printable characters.")]
-        )
+        raise ValidationFailed(errors=[FieldError("Idempotency-Key", f"Up to {MAX_KEY_LENGTH} printable characters.")])
     key_digest = _digest(principal, b"idempotency-key", principal.key_id.bytes, key.encode())
     request_digest = _digest(principal, b"idempotency-request", *request)
     record_id = _claim(principal.tenant_id, subject_id, key_digest, request_digest)

@@ -107,9 +107,7 @@ def open_external_id(row: Subject, grant: Grant) -> str:
 def _set_account(row: Subject, external_id: str, data: AccountData, decision: Decision) -> None:
     row.locale, row.time_zone, row.age_band = data.locale, data.time_zone, data.age_band
     row.email_index = _email_index(data.email, decision) if data.email else None
-    contact = (
-        json.dumps({"email": data.email, "name": data.name}).encode() if data.email or data.name else None
-    )
+    contact = json.dumps({"email": data.email, "name": data.name}).encode() if data.email or data.name else None
     seal_fields(row, decision, external_id_sealed=external_id.encode(), contact_sealed=contact)
 
 

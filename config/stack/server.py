@@ -91,9 +91,7 @@ class EmbeddedServer(ABC):
         deadline = time.monotonic() + RETRY_SECONDS
         while not self._launch():
             if time.monotonic() > deadline:
-                raise StackError(
-                    f"{self.name} does not start. The end of {self.log_file}:\n{tail(self.log_file)}"
-                )
+                raise StackError(f"{self.name} does not start. The end of {self.log_file}:\n{tail(self.log_file)}")
             time.sleep(0.2)
             self._prepare()
 
@@ -107,9 +105,7 @@ class EmbeddedServer(ABC):
             if self._is_ready(self._process.pid):
                 return True
             if time.monotonic() > deadline:
-                raise StackError(
-                    f"{self.name} is not ready after {READY_SECONDS:.0f} s; see {self.log_file}."
-                )
+                raise StackError(f"{self.name} is not ready after {READY_SECONDS:.0f} s; see {self.log_file}.")
             time.sleep(POLL_SECONDS)
         return False
 

@@ -48,9 +48,7 @@ class EmbeddedServices:
 
     @cached_property
     def postgres(self) -> EmbeddedPostgres:
-        return EmbeddedPostgres(
-            self.state, self._account, self._binaries.postgres, lambda: self._secrets[SUPERUSER]
-        )
+        return EmbeddedPostgres(self.state, self._account, self._binaries.postgres, lambda: self._secrets[SUPERUSER])
 
     @cached_property
     def valkey(self) -> EmbeddedValkey:
@@ -133,9 +131,7 @@ class EmbeddedServices:
             return
         missing = [name for name in (*DATA_ADDRESSES, *KEYS_ADDRESSES) if name not in self._given]
         if missing:
-            raise StackError(
-                f"DATABASE_URL is set, but not {', '.join(missing)}; `make provision` makes them all."
-            )
+            raise StackError(f"DATABASE_URL is set, but not {', '.join(missing)}; `make provision` makes them all.")
         if not self._root_key_is_given:
             raise StackError("DATABASE_URL is set, but neither ROOT_KEY nor ROOT_KEY_FILE.")
 

@@ -75,9 +75,7 @@ class StateFolder:
         _make_folders(self.path, mode)
         self.path.chmod(mode)
         if not account.can_enter(self.path):
-            raise StackError(
-                f"The database user cannot enter {self.path}: choose another folder with FMN_DATA."
-            )
+            raise StackError(f"The database user cannot enter {self.path}: choose another folder with FMN_DATA.")
         for private in (self.logs, self.records):
             private.mkdir(mode=0o700, exist_ok=True)
         for served in (self.postgres, self.valkey, self.sockets):

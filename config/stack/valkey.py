@@ -42,7 +42,7 @@ class EmbeddedValkey(EmbeddedServer):
             *(part for name, value in options.items() for part in (f"--{name}", value)),
         ]
 
-    def _is_ready(self, pid: int) -> bool:  # noqa: ARG002 - its socket was removed before, so only it can answer
+    def _is_ready(self, pid: int) -> bool:
         with redis.Redis.from_url(self.url) as client:
             try:
                 return bool(client.ping())

@@ -23,9 +23,7 @@ from consent.types import Act
 class AuditEvents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.AUDIT_READ}
 
-    @extend_schema(
-        operation_id="list_audit_events", parameters=[AuditQuery], responses=AuditEventAnswer(many=True)
-    )
+    @extend_schema(operation_id="list_audit_events", parameters=[AuditQuery], responses=AuditEventAnswer(many=True))
     def get(self, request: Request) -> Response:
         query = self.parse_query(AuditQuery)
         page = Page.of(query)

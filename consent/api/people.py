@@ -41,9 +41,7 @@ class OneSubject(ApiView):
             opened = people.read_subject(subject, principal=self.principal)
         return Response(_answer(opened), headers={"ETag": etag(opened.ref.version)})
 
-    @extend_schema(
-        operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState}
-    )
+    @extend_schema(operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState})
     def put(self, request: Request, external_id: str) -> Response:
         body = self.parse(SubjectInput)
         data = AccountData(**body | {"age_band": AgeBand(body["age_band"])})

@@ -22,9 +22,7 @@ class SubjectInput(StrictSerializer):
     name = ExactText(max_length=200, allow_blank=True, default="")
     locale = serializers.RegexField(_LANGUAGE, max_length=35, allow_blank=True, default="")
     time_zone = ExactText(plain=True, max_length=64, allow_blank=True, default="", help_text="IANA name.")
-    age_band = serializers.ChoiceField(
-        choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value
-    )
+    age_band = serializers.ChoiceField(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
 
     def validate_time_zone(self, value: str) -> str:
         if value and value not in available_timezones():
@@ -86,9 +84,7 @@ class ConsentInput(StrictSerializer):
     language = serializers.RegexField(_LANGUAGE, max_length=35, default="en")
     surface = serializers.RegexField(_CODE, default="api", help_text="Where it was said, for example `chat`.")
     method = serializers.RegexField(_CODE, default="relayed", help_text="How, for example `typed`, `button`.")
-    evidence = ExactText(
-        max_length=2000, allow_blank=True, default="", help_text="Kept sealed with the person's key."
-    )
+    evidence = ExactText(max_length=2000, allow_blank=True, default="", help_text="Kept sealed with the person's key.")
     occurred_at = ExactInstant(required=False)
     valid_until = ExactInstant(required=False)
     notice_digests = serializers.ListField(
@@ -138,9 +134,7 @@ class ConsentsState(serializers.Serializer[Any]):
 class AuditQuery(PageQuery):
     action = serializers.RegexField(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
     decision = serializers.ChoiceField(choices=["allowed", "refused"], required=False)
-    actor = serializers.CharField(
-        max_length=64, required=False, help_text="Id of the acting key, member or part."
-    )
+    actor = serializers.CharField(max_length=64, required=False, help_text="Id of the acting key, member or part.")
     subject = serializers.CharField(max_length=255, required=False, help_text="The tenant's id of a person.")
     since = ExactInstant(required=False)
     before = ExactInstant(required=False)

@@ -36,15 +36,11 @@ DEFAULT_PURPOSES: dict[PurposeKey, PurposeText] = {
         legal_basis="explicit_consent",
         categories=("health", "belief", "sexuality", "politics", "origin", "biometrics", "union"),
     ),
-    PurposeKey.SHARE: PurposeText(
-        {"en": "Let the other products of this company use what is remembered about you."}
-    ),
+    PurposeKey.SHARE: PurposeText({"en": "Let the other products of this company use what is remembered about you."}),
     PurposeKey.SEND: PurposeText(
         {"en": "Send what is remembered about you to an outside provider of language models."}
     ),
-    PurposeKey.IMPROVE: PurposeText(
-        {"en": "Use what is remembered about you to improve the service for everyone."}
-    ),
+    PurposeKey.IMPROVE: PurposeText({"en": "Use what is remembered about you to improve the service for everyone."}),
 }
 
 
@@ -77,9 +73,7 @@ def publish_purpose(key: PurposeKey, text: PurposeText, *, actor: Actor) -> int:
         categories=list(text.categories),
     )
     Notice.objects.bulk_create(
-        Notice(
-            tenant_id=tenant_id, version=version, language=language, text=words, digest=notice_digest(words)
-        )
+        Notice(tenant_id=tenant_id, version=version, language=language, text=words, digest=notice_digest(words))
         for language, words in text.notices.items()
     )
     audit.record_in_transaction(

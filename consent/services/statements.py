@@ -57,17 +57,13 @@ def _purposes_named(statement: Statement) -> list[PurposeRef]:
     known = {purpose.key: purpose for purpose in current_purposes()}
     missing = [key for key in statement.purposes if key not in known]
     if missing:
-        raise ValidationFailed(
-            errors=[FieldError("/purposes", f"This tenant does not have the purpose {missing[0]}.")]
-        )
+        raise ValidationFailed(errors=[FieldError("/purposes", f"This tenant does not have the purpose {missing[0]}.")])
     return [known[key] for key in statement.purposes]
 
 
 def _refuse_replay(statement: Statement, standing: ConsentRef | None, now: datetime) -> None:
     if statement.event in IN_FORCE_AFTER and standing and (statement.occurred_at or now) < standing.since:
-        raise ValidationFailed(
-            errors=[FieldError("/occurred_at", "The person has spoken about this since then.")]
-        )
+        raise ValidationFailed(errors=[FieldError("/occurred_at", "The person has spoken about this since then.")])
 
 
 def _shown_notice(statement: Statement, purpose: PurposeRef) -> NoticeRef:
@@ -129,9 +125,7 @@ def _enter(
     return event
 
 
-def _record(
-    subject: SubjectRef, pseudonym: str, ids: Sequence[UUID], statement: Statement, caller: Caller
-) -> None:
+def _record(subject: SubjectRef, pseudonym: str, ids: Sequence[UUID], statement: Statement, caller: Caller) -> None:
     audit.record_in_transaction(
         tenant_id=subject.tenant_id,
         actor=caller.actor,

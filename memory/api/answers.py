@@ -57,7 +57,8 @@ def passage_answer(passage: Passage, *, explain: bool) -> dict[str, Any]:
 
 
 def explained(candidate: Candidate) -> dict[str, Any]:
-    return {"score": candidate.score} | _plain(asdict(candidate.explanation))
+    figures: dict[str, Any] = _plain(asdict(candidate.explanation))
+    return {"score": candidate.score} | figures
 
 
 def _recalled(each: RecalledMemory, *, explain: bool) -> dict[str, Any]:

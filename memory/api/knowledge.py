@@ -34,7 +34,7 @@ class DocumentInput(StrictSerializer):
     title = ExactText(plain=True, max_length=300, allow_blank=True, default="")
     text = ExactText(plain=True, max_length=MAX_DOCUMENT)
     format = serializers.ChoiceField(choices=["text", "markdown"], default="text")
-    source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")
+    source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")  # type: ignore[assignment] # a field's name
     tags = serializers.ListField(child=serializers.RegexField(_TAG), max_length=20, default=list)
     project = serializers.UUIDField(required=False)
 
@@ -49,7 +49,7 @@ class DocumentListed(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     format = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment] # a field's name
     tags = serializers.ListField(child=serializers.CharField())
     project = serializers.UUIDField(allow_null=True, source="project_id")
     state = serializers.ChoiceField(choices=Document.State.values)

@@ -46,14 +46,10 @@ class Memories(ApiView):
         with self.person(external_id) as subject:
             view = view_for(self.principal, project_id=query.get("project"), **_asked(query))
             _refuse_across(self, view.across_projects)
-            found = list_memories(
-                subject, view, principal=self.principal, after=page.after, limit=page.limit + 1
-            )
+            found = list_memories(subject, view, principal=self.principal, after=page.after, limit=page.limit + 1)
         return Response(page.answer(found, memory_answer, lambda memory: memory.id))
 
-    @extend_schema(
-        operation_id="store_memories", request=_ONE_OR_MANY, responses={201: shapes.MemoriesStored}
-    )
+    @extend_schema(operation_id="store_memories", request=_ONE_OR_MANY, responses={201: shapes.MemoriesStored})
     def post(self, request: Request, external_id: str) -> Response:
         batch = isinstance(request.data, dict) and "items" in request.data
         body = self.parse(shapes.BatchInput if batch else shapes.MemoryInput)
@@ -62,13 +58,9 @@ class Memories(ApiView):
         with self.person(external_id) as subject:
 
             def store() -> Answer:
-                stored = remember(
-                    subject, news, encoded, principal=self.principal, project_id=body.get("project")
-                )
+                stored = remember(subject, news, encoded, principal=self.principal, project_id=body.get("project"))
                 degraded = [] if encoded else ["embedder"]
-                return Answer(
-                    {"memories": [stored_answer(each) for each in stored], "degraded": degraded}, 201
-                )
+                return Answer({"memories": [stored_answer(each) for each in stored], "degraded": degraded}, 201)
 
             return self.once(store, subject)
 
@@ -76,9 +68,7 @@ class Memories(ApiView):
 class OneMemory(ApiView):
     required_scopes: ClassVar = {"GET": Scope.MEMORIES_READ, "DELETE": Scope.MEMORIES_DELETE}
 
-    @extend_schema(
-        operation_id="show_memory", parameters=[shapes.OneMemoryQuery], responses=shapes.MemoryAnswer
-    )
+    @extend_schema(operation_id="show_memory", parameters=[shapes.OneMemoryQuery], responses=shapes.MemoryAnswer)
     def get(self, request: Request, external_id: str, memory_id: UUID) -> Response:
         query = self.parse_query(shapes.OneMemoryQuery)
         with self.person(external_id) as subject:
@@ -111,7 +101,7 @@ class Recall(ApiView):
         return Response(recall_answer(answer, explain=body["explain"]))
 
 
-def _refuse_across(view: ApiView, across_projects: bool) -> None:  # noqa: FBT001  read where it is called
+def _refuse_across(view: ApiView, across_projects: bool) -> None:
     """A key bound to one project does not see the others, whatever the person allowed."""
     if across_projects and view.principal.project_id:
         raise ProjectForbidden
@@ -139,9 +129,7 @@ def _new_memories(body: dict[str, Any]) -> list[NewMemory]:
 def _new_memory(item: dict[str, Any], pointer: str) -> NewMemory:
     now = datetime.now(UTC)
     if item.get("occurred_at") and item["occurred_at"] > now + CLOCK_TOLERANCE:
-        detail = (
-            "Lies in the future. It says when this was said or happened; put dates to come into the text."
-        )
+        detail = "Lies in the future. It says when this was said or happened; put dates to come into the text."
         raise ValidationFailed(errors=[FieldError(f"{pointer}/occurred_at", detail)])
     return NewMemory(
         text=item["text"],

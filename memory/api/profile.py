@@ -46,9 +46,7 @@ class OneProfileKey(ApiView):
             def declare() -> Answer:
                 project = accounts.project_for(principal, query.get("project"))
                 where = project.id if project else None
-                return Answer(
-                    _key_answer(profile.declare_key(key, project_id=where, actor=principal.actor, **body))
-                )
+                return Answer(_key_answer(profile.declare_key(key, project_id=where, actor=principal.actor, **body)))
 
             return self.once(declare)
 
@@ -83,9 +81,7 @@ class OneProfileValue(ApiView):
     def get(self, request: Request, external_id: str, key: str) -> Response:
         query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
-            (line,) = profile.read_profile(
-                subject, principal=self.principal, project_id=query.get("project"), key=key
-            )
+            (line,) = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"), key=key)
         return Response(shapes.ProfileLineAnswer(line).data, headers={"ETag": etag(line.version)})
 
     @extend_schema(
@@ -125,9 +121,7 @@ class OneProfileValue(ApiView):
         with self.person(external_id) as subject:
 
             def remove() -> Answer:
-                removed = profile.remove_value(
-                    subject, key, principal=self.principal, project_id=query.get("project")
-                )
+                removed = profile.remove_value(subject, key, principal=self.principal, project_id=query.get("project"))
                 return Answer({"id": str(removed), "state": "forgotten"})
 
             return self.once(remove, subject)

@@ -52,7 +52,7 @@ class MemoryItem(StrictSerializer):
 
     text = ExactText(max_length=MAX_TEXT)
     kind = serializers.ChoiceField(choices=names(Kind), default="semantic")
-    source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")
+    source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
     confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
     categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
@@ -84,7 +84,7 @@ class BatchInput(StrictSerializer):
 
     project = serializers.UUIDField(required=False)
     infer = ExactBoolean(default=False)
-    items = MemoryItem(many=True, allow_empty=False, max_length=MAX_BATCH)
+    items = serializers.ListField(child=MemoryItem(), allow_empty=False, max_length=MAX_BATCH)
 
 
 class StoredAnswer(serializers.Serializer[Any]):
@@ -109,7 +109,7 @@ class MemoryAnswer(serializers.Serializer[Any]):
     text = serializers.CharField()
     kind = serializers.ChoiceField(choices=names(Kind))
     state = serializers.ChoiceField(choices=names(State))
-    source = serializers.ChoiceField(choices=names(SourceClass))
+    source = serializers.ChoiceField(choices=names(SourceClass))  # type: ignore[assignment] # a field's name
     audience = serializers.ChoiceField(choices=names(Audience))
     importance = serializers.FloatField()
     confidence = serializers.FloatField()
@@ -148,14 +148,10 @@ class RecallInput(StrictSerializer):
     query = ExactText(max_length=MAX_TEXT)
     project = serializers.UUIDField(required=False, help_text="None: unscoped memories only.")
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
-    session = ExactText(
-        plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it."
-    )
+    session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
     across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
     as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
-    kinds = serializers.ListField(
-        child=serializers.ChoiceField(choices=names(Kind)), max_length=3, default=list
-    )
+    kinds = serializers.ListField(child=serializers.ChoiceField(choices=names(Kind)), max_length=3, default=list)
     categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
@@ -197,7 +193,7 @@ class PassageAnswer(serializers.Serializer[Any]):
     title = serializers.CharField()
     heading = serializers.CharField()
     text = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment] # a field's name
     created_at = serializers.DateTimeField()
     score = serializers.FloatField()
     explain = serializers.DictField(required=False)
@@ -221,7 +217,7 @@ class RecallAnswer(serializers.Serializer[Any]):
     memories = RecalledAnswer(many=True)
     profile = ProfileLineAnswer(many=True)
     knowledge = PassageAnswer(many=True)
-    context = ContextAnswer()
+    context = ContextAnswer()  # type: ignore[assignment] # a field's name
     degraded = serializers.ListField(child=serializers.ChoiceField(choices=["embedder", "usage"]))
     dropped = serializers.ListField(child=serializers.DictField(), required=False)
 

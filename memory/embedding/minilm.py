@@ -106,9 +106,7 @@ def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     start = 0
     while start < len(shortest_first):
         size = LARGEST_BATCH
-        while (
-            size > SMALLEST_BATCH and size * lengths[shortest_first[start : start + size][-1]] > BATCH_TOKENS
-        ):
+        while size > SMALLEST_BATCH and size * lengths[shortest_first[start : start + size][-1]] > BATCH_TOKENS:
             size -= SMALLEST_BATCH
         yield shortest_first[start : start + size]
         start += size

@@ -1,6 +1,6 @@
 """What a tenant knows: documents in chunks. Never personal, so neither text nor vectors are sealed."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -9,10 +9,10 @@ from pgvector.django import HalfVectorField
 
 from accounts.constraints import CompositeForeignKey, RowRule, RowSecurity, tenant_keys
 from accounts.tenancy import TenantManager, TenantModel
-from memory.models.personal import _PROJECT, project_key
+from memory.models.personal import InProject, project_key
 
 
-class Document(TenantModel):
+class Document(InProject, TenantModel):
     """A text as given. `version` rises when it is replaced; the chunks are always those of one version."""
 
     class State(models.TextChoices):
@@ -20,7 +20,6 @@ class Document(TenantModel):
         READY = "ready"
         FAILED = "failed"
 
-    project = models.ForeignKey("accounts.Project", **_PROJECT)
     name = models.CharField(max_length=200)
     title = models.CharField(max_length=300)
     source = models.CharField(max_length=1000, blank=True)
@@ -83,7 +82,7 @@ class Posting(models.Model):
     chunk_id = models.UUIDField()
     frequency = models.PositiveSmallIntegerField()
 
-    objects: ClassVar[TenantManager["Posting"]] = TenantManager()
+    objects: ClassVar[TenantManager[Self]] = TenantManager()
 
     class Meta:
         constraints = [

@@ -9,13 +9,16 @@ from accounts.fields import SealedField
 from accounts.tenancy import PersonModel
 from memory.types import Audience, Kind, SourceClass, State
 
-_PROJECT = {
-    "null": True,
-    "on_delete": models.PROTECT,
-    "related_name": "+",
-    "db_constraint": False,
-    "db_index": False,
-}
+
+class InProject(models.Model):
+    """May belong to one project; without one it is the tenant's or person's at large."""
+
+    project = models.ForeignKey(
+        "accounts.Project", null=True, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
+    )
+
+    class Meta:
+        abstract = True
 
 
 def project_key(name: str) -> CompositeForeignKey:
@@ -24,12 +27,11 @@ def project_key(name: str) -> CompositeForeignKey:
     )
 
 
-class Session(PersonModel):
+class Session(InProject, PersonModel):
     """A conversation a memory may come from. The tenant's name of it is sealed; the digest finds it again."""
 
     table_number = 3
 
-    project = models.ForeignKey("accounts.Project", **_PROJECT)
     name_digest = models.BinaryField(max_length=32, editable=False)
     name_sealed = SealedField(number=1, use=KeyUse.CONTENT)
     content_version = models.PositiveBigIntegerField(default=1)
@@ -43,7 +45,7 @@ class Session(PersonModel):
         ]
 
 
-class Memory(PersonModel):
+class Memory(InProject, PersonModel):
     """One memory. Text, categories and metadata are sealed; the columns hold nothing that tells what it says.
 
     What ranking needs stands a second time in the sealed index and is changed in the same transaction.
@@ -51,7 +53,6 @@ class Memory(PersonModel):
 
     table_number = 4
 
-    project = models.ForeignKey("accounts.Project", **_PROJECT)
     agent = models.CharField(max_length=100, blank=True)
     session = models.ForeignKey(
         Session, null=True, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
@@ -61,12 +62,8 @@ class Memory(PersonModel):
 
     kind = models.PositiveSmallIntegerField(choices=[(kind.value, kind.name) for kind in Kind])
     state = models.PositiveSmallIntegerField(choices=[(state.value, state.name) for state in State])
-    source_class = models.PositiveSmallIntegerField(
-        choices=[(source.value, source.name) for source in SourceClass]
-    )
-    audience = models.PositiveSmallIntegerField(
-        choices=[(audience.value, audience.name) for audience in Audience]
-    )
+    source_class = models.PositiveSmallIntegerField(choices=[(source.value, source.name) for source in SourceClass])
+    audience = models.PositiveSmallIntegerField(choices=[(audience.value, audience.name) for audience in Audience])
     purpose = models.CharField(max_length=40)
     written_by = models.CharField(max_length=64)
     importance = models.FloatField()

@@ -7,13 +7,12 @@ from accounts.constraints import tenant_keys
 from accounts.crypto import KeyUse
 from accounts.fields import SealedField
 from accounts.tenancy import PersonModel, TenantModel
-from memory.models.personal import _PROJECT, project_key
+from memory.models.personal import InProject, project_key
 
 
-class ProfileKey(TenantModel):
+class ProfileKey(InProject, TenantModel):
     """A declared key: the JSON Schema its values satisfy, and whether they are sensitive."""
 
-    project = models.ForeignKey("accounts.Project", **_PROJECT)
     key = models.CharField(max_length=100)
     schema = models.JSONField(default=dict)
     sensitive = models.BooleanField(default=False)
@@ -29,12 +28,11 @@ class ProfileKey(TenantModel):
         ]
 
 
-class ProfileEntry(PersonModel):
+class ProfileEntry(InProject, PersonModel):
     """One value. The key's name is sealed with it, since a name such as `health.allergies` says something by itself."""
 
     table_number = 6
 
-    project = models.ForeignKey("accounts.Project", **_PROJECT)
     key_digest = models.BinaryField(max_length=32, editable=False)
     value_sealed = SealedField(number=1, use=KeyUse.CONTENT)
     facets_sealed = SealedField(number=2, use=KeyUse.INDEX)

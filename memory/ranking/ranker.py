@@ -109,9 +109,7 @@ def _looked_up(
     return {row: found[each] for each, row in rows.items() if each in found}
 
 
-def _facts(
-    index: Index, lanes: FusedLanes, pool: Positions, now: datetime, accesses: Mapping[int, Access]
-) -> Facts:
+def _facts(index: Index, lanes: FusedLanes, pool: Positions, now: datetime, accesses: Mapping[int, Access]) -> Facts:
     created = index.created_at[pool]
     used = created.copy()
     counts = np.zeros(len(pool))

@@ -124,7 +124,7 @@ class References[T: (str, UUID)]:
         """The table shrinks with the rows, so that a forgotten name is not left behind in it."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         absent = int(len(used) > 0 and used[0] == NOTHING)
-        table = self.table
+        table = tuple(self.table[code] for code in used[absent:])
         return type(self)(codes.astype(np.int32) - absent, table)
 
 

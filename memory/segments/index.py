@@ -117,9 +117,7 @@ class Index:
         segments = [blocks.read_blocks(blob, KNOWN_TAGS) for blob in blobs]
         sizes = [len(blocks.only_block(segment, reading.IDS)) // 16 for segment in segments]
         n = sum(sizes)
-        plain: dict[str, Any] = {
-            name: reading.read_column(segments, tag, dtype, n) for name, tag, dtype in ARRAYS
-        }
+        plain: dict[str, Any] = {name: reading.read_column(segments, tag, dtype, n) for name, tag, dtype in ARRAYS}
         references: dict[str, Any] = {
             name: reading.read_rows_references(segments, codes, table, read, n)
             for name, codes, table, read, _ in REFERENCES
@@ -245,12 +243,9 @@ class Index:
         """The rows of all parts, in order. Raises SegmentCorrupt for an id in two parts."""
         if not parts:
             return cls.empty()
-        plain: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name, _, _ in ARRAYS
-        }
+        plain: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name, _, _ in ARRAYS}
         references: dict[str, Any] = {
-            name: References.joined([getattr(part, name).as_part() for part in parts])
-            for name in REFERENCE_NAMES
+            name: References.joined([getattr(part, name).as_part() for part in parts]) for name in REFERENCE_NAMES
         }
         index = cls(
             ids=np.concatenate([part.ids for part in parts]),

@@ -40,12 +40,10 @@ class NewDocument:
     tags: tuple[str, ...] = ()
 
 
-def store_document(
-    new: NewDocument, *, principal: Principal, project_id: UUID | None
-) -> tuple[Document, JobRef]:
+def store_document(new: NewDocument, *, principal: Principal, project_id: UUID | None) -> tuple[Document, JobRef]:
     """Store or replace a document and queue its ingest; until that ends, the chunks of the version before are found."""
     project = accounts.project_for(principal, project_id)
-    row, created = Document.objects.update_or_create(
+    row, created = Document.objects.update_or_create(  # type: ignore[misc] # None is a value of this key
         tenant_id=principal.tenant_id,
         project_id=project.id if project else None,
         name=new.name,
@@ -93,10 +91,8 @@ def heading_of(piece: Piece) -> str:
     return " › ".join(piece.heading)[:HEADING_LENGTH]
 
 
-def replace_chunks(
-    document_id: UUID, version: int, pieces: Sequence[Piece], encoded: Sequence[Encoded] | None
-) -> bool:
-    """Put these chunks in place of the document's, in the caller's transaction. False when it was replaced meanwhile."""
+def replace_chunks(document_id: UUID, version: int, pieces: Sequence[Piece], encoded: Sequence[Encoded] | None) -> bool:
+    """Put these chunks in place of the document's, in one transaction. False when it was replaced meanwhile."""
     document = Document.objects.select_for_update().filter(id=document_id, version=version).first()
     if document is None:
         return False

@@ -57,7 +57,7 @@ def declare_key(
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ValidationFailed(errors=[FieldError("/schema", error.message)]) from error
-    row, _ = ProfileKey.objects.update_or_create(
+    row, _ = ProfileKey.objects.update_or_create(  # type: ignore[misc] # None is a value of this key
         tenant_id=tenant_id,
         project_id=project_id,
         key=key,
@@ -124,9 +124,7 @@ def read_profile(
         rows = [row for row in rows if bytes(row.key_digest) == _digest(subject, key, decision)]
     if key is not None and not rows:
         raise NotFound
-    grant = record_read(
-        decision, [row.id for row in rows], action="memory.profile.read", counts={"items": len(rows)}
-    )
+    grant = record_read(decision, [row.id for row in rows], action="memory.profile.read", counts={"items": len(rows)})
     return opened_entries(rows, grant)
 
 
@@ -154,9 +152,7 @@ def opened_entries(rows: Iterable[ProfileEntry], grant: Grant) -> list[ProfileLi
 def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: bool) -> bool:
     """Whether the key is sensitive. Raises ProfileKeyUndeclared, ProfileValueInvalid; the error holds no value."""
     if not KEY_PATTERN.fullmatch(key) or len(key) > MAX_KEY_LENGTH:
-        raise ValidationFailed(
-            errors=[FieldError("key", "Use lower-case words joined by dots: preferences.language")]
-        )
+        raise ValidationFailed(errors=[FieldError("key", "Use lower-case words joined by dots: preferences.language")])
     declared = ProfileKey.objects.filter(key=key).order_by("project_id")
     nearest = next((row for row in declared if row.project_id == project_id), None)
     found = nearest or next((row for row in declared if row.project_id is None), None)
@@ -178,7 +174,8 @@ def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: b
 
 def _row_for(subject: SubjectRef, key: str, project_id: UUID | None, decision: Decision) -> ProfileEntry:
     digest, now = _digest(subject, key, decision), datetime.now(UTC)
-    found = ProfileEntry.objects.select_for_update().filter(key_digest=digest, project_id=project_id).first()
+    rows = ProfileEntry.objects.select_for_update().filter(key_digest=digest)
+    found = next((row for row in rows if row.project_id == project_id), None)
     return found or ProfileEntry(
         tenant_id=subject.tenant_id,
         subject_id=subject.id,
@@ -191,9 +188,7 @@ def _row_for(subject: SubjectRef, key: str, project_id: UUID | None, decision: D
 
 def _digest(subject: SubjectRef, key: str, decision: Decision) -> bytes:
     """Keyed and per person: neither the key nor that two people have the same one can be read off the column."""
-    return tenant_digest(
-        decision.tenant_id, decision.tenant_epoch, b"profile-key", subject.id.bytes, key.encode()
-    )
+    return tenant_digest(decision.tenant_id, decision.tenant_epoch, b"profile-key", subject.id.bytes, key.encode())
 
 
 def _record(action: str, row: ProfileEntry, decision: Decision, removed: UUID | None = None) -> None:

@@ -66,11 +66,9 @@ def rows_in_order(ids: Sequence[UUID], index: Index, decision: Decision) -> list
 
 
 def view_for(principal: Principal, *, project_id: UUID | None, agent: str = "", **asked: Any) -> View:
-    """From where this key looks. Raises NotFound for an unknown project, ProjectForbidden for another one than its own."""
+    """From where this key looks. Raises NotFound for an unknown project, ProjectForbidden for one not its own."""
     project = accounts.project_for(principal, project_id)
-    return View(
-        project_id=project.id if project else None, agent=agent, **{"as_of": datetime.now(UTC)} | asked
-    )
+    return View(project_id=project.id if project else None, agent=agent, **{"as_of": datetime.now(UTC)} | asked)
 
 
 def list_memories(

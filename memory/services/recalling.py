@@ -61,7 +61,7 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer. `personal_status` is `answered` or `refused` with the code why; `recall_id` is its entry in the log."""
+    """The answer. `personal_status` is answered, or refused with the code why; `recall_id` is its entry in the log."""
 
     recall_id: UUID
     personal_status: str
@@ -162,13 +162,11 @@ def _knowledge_query(request: RecallRequest) -> KnowledgeQuery:
 
 
 def _record(personal: _Personal, found: Sequence[Found], principal: Principal) -> Grant:
-    """One committed entry for everything that will be opened; a refusal stands beside the reading of the shared part."""
+    """One committed entry for everything that will be opened; a refusal stands beside the shared part's."""
     counts = {"memories": len(personal.rows), "profile": len(personal.profile), "knowledge": len(found)}
     chunk_ids = [each.id for each in found]
     if personal.decision.allowed:
-        return record_read(
-            personal.decision, personal.ids + chunk_ids, action="memory.recall.answered", counts=counts
-        )
+        return record_read(personal.decision, personal.ids + chunk_ids, action="memory.recall.answered", counts=counts)
     record_refusal(personal.decision)
     shared = decide_for_tenant(Act.DIRECTORY, caller=principal)
     return record_read(shared, chunk_ids, action="memory.knowledge.read", counts=counts)
@@ -181,9 +179,7 @@ def _answer(personal: _Personal, found: Sequence[Found], grant: Grant, request: 
     passages = open_chunks(found)
     by_id = {candidate.id: candidate for candidate in personal.ranking.candidates}
     recalled = tuple(RecalledMemory(memory, by_id[memory.id]) for memory in memories)
-    counted = note_memory_use(
-        decision.tenant_id, personal.decision.subject, [memory.id for memory in memories]
-    )
+    counted = note_memory_use(decision.tenant_id, personal.decision.subject, [memory.id for memory in memories])
     return Recall(
         recall_id=grant.event_id,
         personal_status="answered" if decision.allowed else "refused",
@@ -193,9 +189,7 @@ def _answer(personal: _Personal, found: Sequence[Found], grant: Grant, request: 
         profile=tuple(profile),
         knowledge=tuple(passages),
         context=build_context(_parts(recalled, profile, passages), request.budget_tokens, count_tokens),
-        degraded=tuple(
-            part for part, down in (("embedder", request.encoded is None), ("usage", not counted)) if down
-        ),
+        degraded=tuple(part for part, down in (("embedder", request.encoded is None), ("usage", not counted)) if down),
     )
 
 

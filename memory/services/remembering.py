@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from accounts import selectors as accounts
 from accounts.errors import FieldError, NotFound, ValidationFailed
-from accounts.keys import Decision, seal_fields, subject_pseudonym, term_key
+from accounts.keys import Decision, seal_fields, subject_of, subject_pseudonym, term_key
 from accounts.services.jobs import send_later
 from accounts.types import Principal, SubjectRef
 from audit import services as audit
@@ -40,7 +40,7 @@ STORE_PURPOSE = "memory.store"
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """One memory as given. `occurred_at` is when it was said or happened (now when None); `supersedes` ids it replaces."""
+    """One memory as given. `occurred_at`: when it was said or happened (None: now); `supersedes`: ids it replaces."""
 
     text: str
     kind: Kind = Kind.SEMANTIC
@@ -119,7 +119,7 @@ def _row(new: NewMemory, decision: Decision, now: datetime) -> Memory:
     row = Memory(
         id=uuid7(),
         tenant_id=decision.tenant_id,
-        subject_id=_subject(decision).id,
+        subject_id=subject_of(decision).id,
         project_id=decision.project_id,
         agent=new.agent,
         session_id=session_for_writing(new.session, decision.project_id, decision) if new.session else None,
@@ -172,19 +172,12 @@ def _replace(row: Memory, new: NewMemory, decision: Decision, now: datetime) -> 
     if len(old_rows) != len(set(new.supersedes)) or row.id in new.supersedes:
         raise NotFound("A memory named in `supersedes` is not one of this person's.")
     for old in old_rows:
-        if (
-            old.state != State.ACTIVE
-            or row.state != State.ACTIVE
-            or old.project_id not in (None, row.project_id)
-        ):
+        if old.state != State.ACTIVE or row.state != State.ACTIVE or old.project_id not in (None, row.project_id):
             raise SupersessionRefused
         old.state, old.superseded_at, old.superseded_by_id = State.SUPERSEDED, now, row.id
         old.valid_to = max(old.valid_from, row.valid_from)
         old.save(update_fields=["state", "superseded_at", "superseded_by", "valid_to"])
-    ended = {
-        old.id: {"state": State.SUPERSEDED, "superseded_at": now, "valid_to": old.valid_to}
-        for old in old_rows
-    }
+    ended = {old.id: {"state": State.SUPERSEDED, "superseded_at": now, "valid_to": old.valid_to} for old in old_rows}
     sealed_index.change_entries(decision, changes=ended)
     _descend(row, new.supersedes, "supersedes")
     _record(decision, old_rows, action="memory.memory.superseded")
@@ -214,16 +207,9 @@ def _record(decision: Decision, rows: Sequence[Memory], action: str = "memory.me
         actor=decision.actor,
         action=action,
         resource_ids=[row.id for row in rows],
-        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, _subject(decision)),
+        subject_pseudonym=subject_pseudonym(decision.tenant_epoch, subject_of(decision)),
         purposes=decision.purposes,
         consent_refs=decision.consent_refs,
         decision="allowed",
         counts={"items": len(rows)},
     )
-
-
-def _subject(decision: Decision) -> SubjectRef:
-    subject = decision.subject
-    if subject is None:
-        raise TypeError("a memory belongs to a person")
-    return subject

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from accounts.keys import Decision, seal_fields, tenant_digest
+from accounts.keys import Decision, seal_fields, subject_of, tenant_digest
 from memory.models import Session
 
 
@@ -11,10 +11,9 @@ def session_for_writing(name: str, project_id: UUID | None, decision: Decision) 
     found = session_id_of(name, decision)
     if found is not None:
         return found
-    subject = decision.require().subject
     row = Session(
         tenant_id=decision.tenant_id,
-        subject_id=subject.id if subject else None,
+        subject_id=subject_of(decision).id,
         project_id=project_id,
         name_digest=_digest(name, decision),
     )
@@ -29,6 +28,5 @@ def session_id_of(name: str, decision: Decision) -> UUID | None:
 
 def _digest(name: str, decision: Decision) -> bytes:
     """Keyed and per person, so that equal names of two people cannot be told to be equal."""
-    subject = decision.subject
-    person = subject.id.bytes if subject else b""
+    person = subject_of(decision).id.bytes
     return tenant_digest(decision.tenant_id, decision.tenant_epoch, b"session", person, name.encode())

@@ -65,9 +65,7 @@ def test_the_bare_vector_with_a_time_before_1970(bare_event):
 
 
 def test_a_leaf_is_told_from_an_inner_node_and_from_a_plain_digest():
-    assert (
-        leaf_hash(b"").hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
-    )  # RFC 9162 2.1.1
+    assert leaf_hash(b"").hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"  # RFC 9162 2.1.1
     assert leaf_hash(FULL) != hashlib.sha256(FULL).digest()
     assert leaf_hash(FULL) != hashlib.sha256(b"\x01" + FULL).digest()
 
@@ -110,9 +108,7 @@ def test_bytes_that_are_not_exactly_an_event_are_refused(data):
 
 
 ids = st.uuids()
-ids_v7 = st.integers(0, 2**128 - 1).map(
-    lambda n: UUID(int=n & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62))
-)
+ids_v7 = st.integers(0, 2**128 - 1).map(lambda n: UUID(int=n & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)))
 codes = st.from_regex(r"[a-z_]{0,40}", fullmatch=True)
 names = st.from_regex(r"[a-z][a-z_]{0,39}", fullmatch=True)
 pseudonyms = st.from_regex(r"([0-9a-f]{32,64})?", fullmatch=True)
@@ -121,9 +117,7 @@ events = st.builds(
     id=ids_v7,
     tenant_id=ids,
     at=st.datetimes(timezones=st.just(UTC)),
-    actor=st.builds(
-        Actor, kind=st.sampled_from(["user", "api_key"]), id=ids.map(str), on_behalf_of=pseudonyms
-    ),
+    actor=st.builds(Actor, kind=st.sampled_from(["user", "api_key"]), id=ids.map(str), on_behalf_of=pseudonyms),
     action=st.tuples(names, names, names).map(".".join),
     resource_kind=names,
     resource_ids=st.lists(ids, max_size=5).map(tuple),

@@ -76,9 +76,7 @@ def written(connect_as, tenant):
 
 @pytest.fixture
 def partition_name(admin, written):
-    (name,) = admin.execute(
-        "SELECT tableoid::regclass::text FROM audit_event WHERE id = %s", [written[0]]
-    ).fetchone()
+    (name,) = admin.execute("SELECT tableoid::regclass::text FROM audit_event WHERE id = %s", [written[0]]).fetchone()
     admin.rollback()
     return name
 
@@ -192,9 +190,7 @@ def test_an_event_of_another_tenant_is_refused(app, tenant, scoped):
 
 def test_the_audit_role_cannot_have_anything_returned(connect_as, tenant):
     with connect_as("fmn_audit") as audit, pytest.raises(errors.InsufficientPrivilege):
-        audit.execute(
-            "INSERT INTO audit_event (id, tenant_id) VALUES (%s, %s) RETURNING xid", [uuid7(), tenant.id]
-        )
+        audit.execute("INSERT INTO audit_event (id, tenant_id) VALUES (%s, %s) RETURNING xid", [uuid7(), tenant.id])
 
 
 @pytest.mark.parametrize("role", ["fmn_app", "fmn_audit"])
@@ -350,9 +346,7 @@ def test_every_partition_is_guarded_from_birth(admin):
     unguarded = [
         name
         for name, forced, private, policies, triggers in partitions
-        if not (
-            forced and private and policies == 0 and triggers == ["audit_no_change A", "audit_no_truncate A"]
-        )
+        if not (forced and private and policies == 0 and triggers == ["audit_no_change A", "audit_no_truncate A"])
     ]
     assert unguarded == []
     assert len(partitions) >= 17  # sixteen months and the default

@@ -29,9 +29,7 @@ def test_another_meaning_for_a_name_raises_and_changes_nothing(sample_action):
 
 
 def test_actions_are_listed_by_name():
-    register(
-        AuditAction("audit.zebra.counted", "Last", "zebra"), AuditAction("audit.ant.counted", "First", "ant")
-    )
+    register(AuditAction("audit.zebra.counted", "Last", "zebra"), AuditAction("audit.ant.counted", "First", "ant"))
 
     names = [action.name for action in registered_actions()]
 

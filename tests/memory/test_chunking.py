@@ -130,6 +130,15 @@ def test_a_code_block_and_a_table_stay_whole():
     assert sum("line = 7\n" in chunk.text for chunk in chunks) == 1
 
 
+def test_code_is_not_repeated_in_the_next_chunk():
+    code = "```\nonly once\n```\n"
+
+    first, second = chunk_markdown(SENTENCE * 15 + "\n\n" + code + "\n" + SENTENCE * 10, words)
+
+    assert "only once" in first.text
+    assert "only once" not in second.text
+
+
 def test_a_code_block_larger_than_the_window_is_cut_at_lines():
     code = "```\n" + "\n".join(f"value number {number} end" for number in range(200)) + "\n```\n"
 

@@ -166,9 +166,7 @@ items = st.lists(st.text(max_size=80), max_size=6)
 @given(
     st.dictionaries(st.sampled_from(Section), items),
     st.integers(0, 200),
-    st.sampled_from(
-        [words, len, word_piece_counter().count, lambda text: len(text) // 3 + text.count("\n") ** 2]
-    ),
+    st.sampled_from([words, len, word_piece_counter().count, lambda text: len(text) // 3 + text.count("\n") ** 2]),
 )
 def test_the_budget_is_never_exceeded_and_every_item_is_accounted_for(texts, budget, count):
     numbered = iter(range(1000))

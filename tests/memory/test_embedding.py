@@ -178,9 +178,7 @@ def test_a_crash_is_told_with_its_cause_and_does_not_last(text, cause):
 def test_calls_from_many_threads_are_all_answered():
     embedder = DeadlineEmbedder(SlowEmbedder(), 5)
     shapes: list[tuple[int, ...]] = []
-    threads = [
-        threading.Thread(target=lambda: shapes.append(embedder.encode(["a", "b"]).shape)) for _ in range(20)
-    ]
+    threads = [threading.Thread(target=lambda: shapes.append(embedder.encode(["a", "b"]).shape)) for _ in range(20)]
 
     for thread in threads:
         thread.start()
@@ -203,9 +201,7 @@ def test_the_process_has_one_embedder_for_a_path():
     assert first.encode(["hello"]).shape == (1, 384)
 
 
-@pytest.mark.parametrize(
-    "path", ["MiniLM", "memory.embedding.minilm.Absent", "memory.embedding.absent.MiniLM"]
-)
+@pytest.mark.parametrize("path", ["MiniLM", "memory.embedding.minilm.Absent", "memory.embedding.absent.MiniLM"])
 def test_a_path_that_names_nothing_is_an_import_error(path):
     with pytest.raises(ImportError):
         embedder_from(path, 1.0)

@@ -46,9 +46,7 @@ def stored(values: list[float]) -> StoredVector:
     return StoredVector(rounded[0], float(scale[0]))
 
 
-def made(
-    number: int, text: str = "", cosine: float | None = None, *, days_old: float = 0, **changes
-) -> Entry:
+def made(number: int, text: str = "", cosine: float | None = None, *, days_old: float = 0, **changes) -> Entry:
     facts = {
         "id": UUID(int=number),
         "kind": Kind.SEMANTIC,
@@ -94,9 +92,7 @@ def test_many_rows_give_the_same_cosines_as_plain_float_arithmetic():
     vectors = np.random.default_rng(3).normal(size=(2500, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     values, scales = quantise(vectors)
-    index = Index.of(
-        [made(n, vectors={1: StoredVector(values[n], float(scales[n]))}) for n in range(1, 2500)]
-    )
+    index = Index.of([made(n, vectors={1: StoredVector(values[n], float(scales[n]))}) for n in range(1, 2500)])
 
     cosines = dense_scores(index, QueryVector(1, vectors[0], 0.2))
 
@@ -146,9 +142,7 @@ def test_words_are_found_in_exactly_the_texts_that_hold_them(texts, word):
     found = match_words(index, query).bm25 > 0
 
     searched = set(query.terms.hashes.tolist())
-    assert found.tolist() == [
-        bool(searched & set(hash_terms(terms(text), KEY).hashes.tolist())) for text in texts
-    ]
+    assert found.tolist() == [bool(searched & set(hash_terms(terms(text), KEY).hashes.tolist())) for text in texts]
 
 
 def test_coverage_is_the_share_of_content_words_whatever_their_form():
@@ -162,9 +156,7 @@ def test_coverage_is_the_share_of_content_words_whatever_their_form():
 
 
 def test_nothing_related_gives_an_empty_answer():
-    ranking = ranked(
-        [made(1, "I like sailing", 0.1), made(2, "We bake on Sundays", 0.19)], asked("licence plate")
-    )
+    ranking = ranked([made(1, "I like sailing", 0.1), made(2, "We bake on Sundays", 0.19)], asked("licence plate"))
 
     assert ranking.candidates == ()
     assert {each.explanation.dropped for each in ranking.dropped} == {Dropped.BELOW_FLOOR}
@@ -186,9 +178,7 @@ def test_near_meaning_or_enough_words_pass_the_floor():
 
 
 def test_without_a_vector_words_alone_answer_and_it_says_so():
-    ranking = ranked(
-        [made(1, "my sister Kim lives in Oslo", 0.9), made(2, "cake", 0.9)], asked("Oslo", vector=False)
-    )
+    ranking = ranked([made(1, "my sister Kim lives in Oslo", 0.9), made(2, "cake", 0.9)], asked("Oslo", vector=False))
 
     assert ranking.degraded
     assert numbers(ranking) == [1]
@@ -217,9 +207,7 @@ def test_each_model_has_its_own_floor_and_counts_as_one_lane():
 
 
 def test_critical_memories_keep_two_slots_nearest_first():
-    critical = [
-        made(n, f"allergy {n}", cosine, importance=0.95) for n, cosine in ((1, 0.05), (2, 0.1), (3, -0.2))
-    ]
+    critical = [made(n, f"allergy {n}", cosine, importance=0.95) for n, cosine in ((1, 0.05), (2, 0.1), (3, -0.2))]
     others = [made(10 + n, "dinner", 0.9 - n / 100) for n in range(8)]
 
     ranking = ranked([*critical, *others], asked("dinner tonight"), limit=5)
@@ -227,6 +215,15 @@ def test_critical_memories_keep_two_slots_nearest_first():
     assert numbers(ranking) == [10, 11, 12, 2, 1]
     assert [each.critical for each in ranking.candidates] == [False, False, False, True, True]
     assert ranking.candidates[3].explanation.passed_by == (PassedBy.CRITICAL,)
+
+
+def test_a_critical_memory_keeps_its_slot_among_hundreds_of_related_ones():
+    entries = [made(n, "tea", 0.9) for n in range(1, 301)]
+
+    ranking = ranked([made(999, "allergy", 0.0, importance=1.0), *entries], asked("tea"), limit=3)
+
+    assert numbers(ranking)[2] == 999
+    assert len(ranking.candidates) == 3
 
 
 def test_importance_just_below_critical_keeps_no_slot():
@@ -365,9 +362,7 @@ def test_explanation_names_every_figure():
     assert (lexical.lane, lexical.rank, lexical.scaled) == ("lexical", 1, 1.0)
     assert first.explanation.passed_by == (PassedBy.MEANING, PassedBy.WORDS)
     assert first.explanation.relevance == pytest.approx(1)
-    assert first.explanation.terms == pytest.approx(
-        {"relevance": 1, "importance": 0.02, "confirmation": 0.05}
-    )
+    assert first.explanation.terms == pytest.approx({"relevance": 1, "importance": 0.02, "confirmation": 0.05})
     assert first.score == pytest.approx(1.07)
     assert first.explanation.policy == "evidence"
     assert first.explanation.dropped is None

@@ -84,9 +84,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 def term_vectors(draw) -> TermVector:
     hashes = sorted(draw(st.sets(st.integers(0, 2**64 - 1), max_size=6)))
     counts = draw(st.lists(st.integers(1, 65535), min_size=len(hashes), max_size=len(hashes)))
-    return TermVector(
-        np.array(hashes, np.uint64), np.array(counts, np.uint16), draw(st.integers(0, 2**32 - 1))
-    )
+    return TermVector(np.array(hashes, np.uint64), np.array(counts, np.uint16), draw(st.integers(0, 2**32 - 1)))
 
 
 @st.composite
@@ -170,9 +168,7 @@ def test_any_split_into_segments_gives_the_same_index(given_entries, data):
 @few_examples
 @given(many, st.data())
 def test_without_leaves_the_others_as_they_were(given_entries, data):
-    gone = (
-        data.draw(st.sets(st.sampled_from([each.id for each in given_entries]))) if given_entries else set()
-    )
+    gone = data.draw(st.sets(st.sampled_from([each.id for each in given_entries]))) if given_entries else set()
     left = [each for each in given_entries if each.id not in gone]
 
     index = Index.of(given_entries).without(gone)
@@ -187,9 +183,7 @@ def test_updated_changes_one_field_of_one_entry(given_entries, data):
     place = data.draw(st.integers(0, len(given_entries) - 1))
     changed = replace(given_entries[place], state=State.RESTRICTED, agent="other", vectors={})
 
-    index = Index.of(given_entries).updated(
-        given_entries[place].id, state=State.RESTRICTED, agent="other", vectors={}
-    )
+    index = Index.of(given_entries).updated(given_entries[place].id, state=State.RESTRICTED, agent="other", vectors={})
 
     assert entries_of(index) == [*given_entries[:place], changed, *given_entries[place + 1 :]]
 

@@ -17,9 +17,7 @@ def test_copied_programs_run_from_where_they_are(folder):
     assert copy.postgres.is_relative_to(folder)
     assert stranger.can_enter(copy.postgres)
     # psql needs the libraries beside the package, so it shows that they came along.
-    assert first_line(copy.postgres / "psql", "--version") == first_line(
-        installed.postgres / "psql", "--version"
-    )
+    assert first_line(copy.postgres / "psql", "--version") == first_line(installed.postgres / "psql", "--version")
     assert first_line(copy.valkey_server, "--version") == first_line(installed.valkey_server, "--version")
 
 

@@ -45,9 +45,7 @@ def test_keys_may_live_on_a_server_of_their_own():
 
     assert urls["DATABASE_URL"] == "postgresql://fmn_app:fmn_app-password@data/forgetmenot"
     assert urls["KEYS_DATABASE_URL"] == "postgresql://fmn_keys:fmn_keys-password@keys/forgetmenot_keys"
-    assert urls["KEYS_DATABASE_MIGRATE_URL"] == (
-        "postgresql://fmn_migrate:fmn_migrate-password@keys/forgetmenot_keys"
-    )
+    assert urls["KEYS_DATABASE_MIGRATE_URL"] == ("postgresql://fmn_migrate:fmn_migrate-password@keys/forgetmenot_keys")
 
 
 EVERYTHING = {
@@ -85,9 +83,7 @@ def test_addresses_may_come_in_files(tmp_path):
     file = tmp_path / "redis"
     file.write_text("redis://cache/0\n")
 
-    given = given_variables(
-        {"REDIS_URL_FILE": str(file), "SECRET_KEY": "s", "HOME": "/home/ada", "EMBEDDER": ""}
-    )
+    given = given_variables({"REDIS_URL_FILE": str(file), "SECRET_KEY": "s", "HOME": "/home/ada", "EMBEDDER": ""})
 
     assert given == {"REDIS_URL": "redis://cache/0", "SECRET_KEY": "s"}
 

@@ -62,9 +62,7 @@ def test_taken_port_gets_a_line_and_leaves_nothing_running(folder, state):
         done = stack_command(folder, "run", "--port", str(port))
 
     assert done.returncode == 1
-    assert (
-        done.stderr == f"Port {port} cannot be used (Address already in use). Try: make run PORT={port + 1}\n"
-    )
+    assert done.stderr == f"Port {port} cannot be used (Address already in use). Try: make run PORT={port + 1}\n"
     assert list(state.records.iterdir()) == []
     assert list(state.postgres.iterdir()) == []
 
