@@ -1,8 +1,11 @@
 """A tenant as tests use it: its keys, its people, and a REST client for each key. All through real doors."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 from uuid import UUID
 
+from django.db import connections
 from django.test import Client
 
 from accounts.scopes import AGENT_SCOPES, Scope
@@ -91,6 +94,30 @@ class Person:
         with scope(self.world.id):
             return subject_by_id(self.id)
 
+    def tries(self, text, **facts):
+        """The answer to storing, whatever it is."""
+        return self.world.agent.post(f"{self.path}/memories", {"text": text} | facts)
+
+    def listed(self, **query):
+        """Ids of the first page of memories."""
+        answer = self.world.agent.get(f"{self.path}/memories?{urlencode(query)}")
+        assert answer.status_code == 200, answer.json()
+        return [item["id"] for item in answer.json()["items"]]
+
+    def decides(self, act, **facts):
+        """What the policy says at this moment, in a transaction of its own."""
+        from accounts.tenancy import narrow
+        from consent.policy import decide
+
+        with scope(self.world.id), narrow(self.id):
+            return decide(self.ref_inside(), act, caller=self.world.principal, **facts)
+
+    def ref_inside(self):
+        """Like ref, inside a scope that is open already."""
+        from accounts.selectors import subject_by_id
+
+        return subject_by_id(self.id)
+
 
 @dataclass
 class World:
@@ -148,6 +175,34 @@ class World:
         person = self.person("mia").consents()
         person.remembers("Mia of Zenith hides the spare key under the blue flowerpot.")
         return person
+
+    def knows(self, name, text, **facts):
+        """A document, stored and taken in by the worker's own function. Gives its id."""
+        stored = self.stores(name, text, **facts)
+        self.takes_in(stored)
+        return stored["id"]
+
+    def stores(self, name, text, **facts):
+        answer = self.admin.post("/v1/knowledge/documents", {"name": name, "text": text} | facts)
+        assert answer.status_code == 202, answer.json()
+        return answer.json()
+
+    def takes_in(self, stored):
+        from memory.tasks import ingest_document
+
+        ingest_document(tenant_id=str(self.id), document_id=stored["id"], job_id=stored["job"]["id"])
+
+    def at_once(self, *calls):
+        """Run the calls in a thread each; every thread gives its connections back. Results in order."""
+
+        def closing(call):
+            try:
+                return call()
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(closing, calls))
 
 
 def open_world(name: str) -> World:

@@ -209,6 +209,8 @@ def is_healthy(address: str) -> bool:
 def _announce(address: str, state: StateFolder) -> None:
     print(f"Forget-me-not is running at {address}")
     for tenant in json.loads(state.demo_keys_file.read_bytes())["tenants"]:
-        print(f"  API key of {tenant['organisation']} ({tenant['mode']}): {tenant['key']}")
+        print(f"  Keys of {tenant['organisation']}, {tenant['mode']}:")
+        for name, key in tenant["keys"].items():
+            print(f"    {name:<8} {key}")
     print(f"  Logs: {state.logs}")
     print("Ctrl-C stops it.")

@@ -1,0 +1,50 @@
+"""What only an operator can do for the story: open tenants, and dump the databases as a thief would find them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from config.stack.account import service_account
+from config.stack.binaries import find_binaries
+from config.stack.environment import KEYS_DATABASE
+from config.stack.state import CHECKOUT
+
+
+class Operator:
+    def __init__(self, serving: Mapping[str, str], everything: Mapping[str, str]) -> None:
+        self._serving = dict(serving)
+        self._backup_url = everything["BACKUP_DATABASE_URL"]
+
+    def open_tenant(self, name: str) -> dict[str, str]:
+        """A fresh organisation with a sandbox tenant; its keys by name."""
+        command = [sys.executable, "manage.py", "create_tenant", name]
+        done = subprocess.run(command, cwd=CHECKOUT, env=self._serving, capture_output=True, text=True, check=True)
+        keys: dict[str, str] = json.loads(done.stdout)["keys"]
+        return keys
+
+    def dump_everything(self) -> str:
+        """`pg_dump` of both databases as text, by the role that makes backups."""
+        return "".join(self._dump(url) for url in (self._backup_url, _other_database(self._backup_url, KEYS_DATABASE)))
+
+    def _dump(self, url: str) -> str:
+        password = urlsplit(url).password or ""
+        command = [str(_pg_dump()), "--no-password", url]
+        environment = {"PATH": os.environ.get("PATH", ""), "PGPASSWORD": password}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+
+def _other_database(url: str, database: str) -> str:
+    return urlsplit(url)._replace(path=f"/{database}").geturl()
+
+
+def _pg_dump() -> Path:
+    """The embedded server's own, else the one on PATH."""
+    embedded = find_binaries(service_account()).postgres / "pg_dump"
+    found = shutil.which("pg_dump")
+    return embedded if embedded.exists() or found is None else Path(found)
