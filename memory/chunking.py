@@ -13,6 +13,7 @@ from markdown_it.token import Token
 
 TARGET_TOKENS = 200
 LARGEST_TOKENS = 256  # the window of the model: what is beyond it is not embedded
+HEADING_LENGTH = 500  # characters
 OVERLAP_TOKENS = 40  # at most; whole sentences, so about 30
 
 # A counter may call a thousand characters without a space one unknown token; here a token is never more than:
@@ -46,6 +47,16 @@ class _Span:
     end: int
     size: int
     whole: bool = False
+
+
+def heading_of(chunk: Chunk) -> str:
+    """The path of headings in one line, as it is stored and cited."""
+    return " › ".join(chunk.heading)[:HEADING_LENGTH]
+
+
+def searchable_text(title: str, heading: str, text: str) -> str:
+    """What is embedded and indexed of a chunk: by itself it often does not say what it is about."""
+    return "\n".join(filter(None, (title, heading, text)))
 
 
 def chunk_text(text: str, count_tokens: CountTokens) -> list[Chunk]:

@@ -20,6 +20,7 @@ from consent.policy import decide
 from consent.types import Act
 from memory import index as sealed_index
 from memory.chunking import Chunk as Piece
+from memory.chunking import heading_of, searchable_text
 from memory.encoding import Encoded, encode
 from memory.models import Document, Memory
 from memory.services import documents
@@ -106,9 +107,7 @@ def ingest_document(*, tenant_id: UUID, document_id: UUID, job_id: UUID) -> None
 def _encoded_pieces(tenant_id: UUID, job_id: UUID, document: Document, pieces: list[Piece]) -> Iterator[Encoded]:
     done = 0
     for batch in batched(pieces, TEXTS_AT_ONCE):
-        encoded = encode(
-            [documents.searchable_text(document.title, documents.heading_of(piece), piece.text) for piece in batch]
-        )
+        encoded = encode([searchable_text(document.title, heading_of(piece), piece.text) for piece in batch])
         if encoded is None:
             raise EmbedderStillAway
         yield encoded

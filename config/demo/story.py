@@ -11,6 +11,7 @@ from config.demo.narrator import LISTED, Narrator
 from config.demo.operator import Operator
 from config.demo.people import Client
 from config.demo.thief import sentences_in, vectors_in
+from memory.chunking import searchable_text
 
 FACTS = (
     "Mia lives in Lyon and works as a nurse on night shifts.",
@@ -60,7 +61,7 @@ def tell(narrator: Narrator, address: str, operator: Operator) -> None:
     _the_handbook(narrator, cast)
     _a_new_session(narrator, cast)
     _a_stranger(narrator, cast)
-    _a_thief(narrator, operator)
+    _a_thief(narrator, cast, operator)
     _she_withdraws(narrator, cast)
     _what_the_log_says(narrator, cast)
 
@@ -131,7 +132,8 @@ def _a_new_session(narrator: Narrator, cast: Cast) -> None:
     _show(narrator, dinner)
     critical = [memory["text"] for memory in dinner.get("memories", ()) if memory["critical"]]
     narrator.check("The peanut allergy comes up, though no word of it was said", ALLERGY in critical)
-    narrator.check("It stands in the context block for the model", ALLERGY.partition(";")[0] in dinner["context"]["text"])
+    block = dinner["context"]["text"] if "context" in dinner else ""
+    narrator.check("It stands in the context block for the model", ALLERGY.partition(";")[0] in block)
     returns = narrator.answer(f"Mia asks: {RETURNS}", _recall(cast, RETURNS), 200)
     _show(narrator, returns)
     passages = [passage["text"] for passage in returns.get("knowledge", ())]
@@ -148,14 +150,17 @@ def _a_stranger(narrator: Narrator, cast: Cast) -> None:
         narrator.answer(claim, response, 404, "not_found")
 
 
-def _a_thief(narrator: Narrator, operator: Operator) -> None:
+def _a_thief(narrator: Narrator, cast: Cast, operator: Operator) -> None:
     narrator.chapter("A thief dumps every database")
     dump = operator.dump_everything()
     narrator.say(f"{len(dump) // 1024} KiB of dump, searched as text, hex, base64, and for vectors in four forms")
     secrets = [*FACTS, ALLERGY]
     narrator.check("None of Mia's sentences is in it", not sentences_in(dump, secrets))
     narrator.check("None of her vectors is in it", not vectors_in(dump, secrets))
-    narrator.check("The search does find what is not sealed: the handbook", sentences_in(dump, [RETURNS_RULE]))
+    passage = cast.admin.post("/v1/knowledge/search", {"query": RETURNS, "limit": 1}).json()["knowledge"][0]
+    shared = searchable_text(passage["title"], passage["heading"], passage["text"])
+    narrator.check("The search does find what is not sealed: the handbook's text", sentences_in(dump, [RETURNS_RULE]))
+    narrator.check("And the handbook's vector", vectors_in(dump, [shared]))
 
 
 def _she_withdraws(narrator: Narrator, cast: Cast) -> None:
@@ -175,7 +180,7 @@ def _she_withdraws(narrator: Narrator, cast: Cast) -> None:
 def _what_the_log_says(narrator: Narrator, cast: Cast) -> None:
     narrator.chapter("What the officer reads in the audit log")
     log = narrator.answer("The log answers", cast.officer.get("/v1/audit/events", subject=cast.mia, limit="200"), 200)
-    events = log.get("items", [])
+    events = list(dict(log).get("items", []))
     actions = {event["action"] for event in events}
     expected = {
         "consent.decision.refused",

@@ -18,13 +18,12 @@ from consent.policy import decide_for_tenant
 from consent.types import Act
 from memory.analysis import hash_terms, terms
 from memory.chunking import Chunk as Piece
-from memory.chunking import chunk_markdown, chunk_text
+from memory.chunking import chunk_markdown, chunk_text, heading_of, searchable_text
 from memory.encoding import Encoded, count_tokens
 from memory.knowledge_terms import posting_key, signed
 from memory.models import Chunk, Document, Posting
 from memory.selectors import document_by_id
 
-HEADING_LENGTH = 500
 POSTINGS_AT_ONCE = 5000
 
 
@@ -80,15 +79,6 @@ def read_document(document_id: UUID, *, principal: Principal) -> Document:
 def cut(document: Document) -> list[Piece]:
     chunk = chunk_markdown if document.format == "markdown" else chunk_text
     return chunk(document.text, count_tokens)
-
-
-def searchable_text(title: str, heading: str, text: str) -> str:
-    """What is embedded and indexed: a chunk by itself often does not say what it is about."""
-    return "\n".join(filter(None, (title, heading, text)))
-
-
-def heading_of(piece: Piece) -> str:
-    return " › ".join(piece.heading)[:HEADING_LENGTH]
 
 
 def replace_chunks(document_id: UUID, version: int, pieces: Sequence[Piece], encoded: Sequence[Encoded] | None) -> bool:

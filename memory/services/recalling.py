@@ -3,6 +3,7 @@
 Personal and shared are told apart, and a person who said no still gets an answer from the shared knowledge.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -201,7 +202,7 @@ def _parts(
         return ContextItem(memory.id, memory.text, memory.occurred_at.date(), memory.source.name.lower())
 
     return {
-        Section.PROFILE: [ContextItem(each.id, f"{each.key}: {each.value}") for each in profile],
+        Section.PROFILE: [ContextItem(each.id, f"{each.key}: {_in_words(each.value)}") for each in profile],
         Section.CRITICAL: [line(each) for each in recalled if each.candidate.critical],
         Section.MEMORIES: [line(each) for each in recalled if not each.candidate.critical],
         Section.KNOWLEDGE: [
@@ -209,3 +210,12 @@ def _parts(
             for each in passages
         ],
     }
+
+
+def _in_words(value: Any) -> str:
+    """A profile value as a line: text as it is, a list by commas, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(map(_in_words, value))
+    return json.dumps(value, ensure_ascii=False)
