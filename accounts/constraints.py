@@ -100,11 +100,19 @@ class RowSecurity(_DatabaseOnly):
         self.open_to = tuple(tuple(grant) for grant in open_to)
 
     def create_sql(self, model: Any, schema_editor: Any) -> Any:
+        shown, taken = CONDITIONS[self.rule], CHECKS[self.rule]
         policies = [
-            f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} '
-            f"USING ({CONDITIONS[self.rule]}) WITH CHECK ({CHECKS[self.rule]})"
+            f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING ({taken}) WITH CHECK ({taken})'
             for role, _ in self.grants
-        ] + [f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)' for role, _ in self.open_to]
+        ]
+        if shown != taken:  # USING of a policy for all commands would let DELETE reach what is only to be read
+            policies += [
+                f'CREATE POLICY "{self.name}_{role}_reads" ON %(table)s FOR SELECT TO {role} USING ({shown})'
+                for role, _ in self.grants
+            ]
+        policies += [
+            f'CREATE POLICY "{self.name}_{role}" ON %(table)s TO {role} USING (true)' for role, _ in self.open_to
+        ]
         grants = [f"GRANT {privileges} ON %(table)s TO {role}" for role, privileges in (*self.grants, *self.open_to)]
         security = [f"ALTER TABLE %(table)s {verb} ROW LEVEL SECURITY" for verb in ("ENABLE", "FORCE")]
         return self._statement(model, schema_editor, "; ".join(security + policies + grants))
@@ -112,7 +120,8 @@ class RowSecurity(_DatabaseOnly):
     def remove_sql(self, model: Any, schema_editor: Any) -> Any:
         """Takes the grants with it; the table stays locked (security on, no policy) until another rule is put on it."""
         statements = [
-            f'DROP POLICY "{self.name}_{role}" ON %(table)s; REVOKE ALL ON %(table)s FROM {role}'
+            f'DROP POLICY "{self.name}_{role}" ON %(table)s; '
+            f'DROP POLICY IF EXISTS "{self.name}_{role}_reads" ON %(table)s; REVOKE ALL ON %(table)s FROM {role}'
             for role, _ in (*self.grants, *self.open_to)
         ]
         return self._statement(model, schema_editor, "; ".join(statements))

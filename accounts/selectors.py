@@ -105,8 +105,19 @@ def project_for(principal: Principal, project_id: UUID | None) -> Project | None
     return row
 
 
-def projects() -> QuerySet[Project]:
-    return Project.objects.order_by("id")
+def projects_of(principal: Principal, *, after: UUID | None) -> QuerySet[Project]:
+    """The projects this key may see: all, or the one it is bound to."""
+    rows = Project.objects.order_by("id")
+    if principal.project_id:
+        rows = rows.filter(id=principal.project_id)
+    return rows.filter(id__gt=after) if after else rows
+
+
+def project_by_id(principal: Principal, project_id: UUID) -> Project:
+    row = projects_of(principal, after=None).filter(id=project_id).first()
+    if row is None:
+        raise NotFound
+    return row
 
 
 def job_by_id(job_id: UUID) -> JobRef:

@@ -7,6 +7,9 @@ from uuid import UUID
 
 from celery import Task, shared_task
 
+from accounts.services.jobs import fail_job
+from accounts.tenancy import ALL, scope
+
 
 class TenantTask(Task[..., Any]):
     """`tenant_id` and every other argument arrive as text and are handed on as UUIDs; a task without a tenant raises.
@@ -22,7 +25,13 @@ class TenantTask(Task[..., Any]):
         given = {name: UUID(value) for name, value in ids.items() if value}
         return contextvars.Context().run(super().__call__, tenant_id=UUID(tenant_id), **given)
 
+    def on_failure(self, exc: Exception, task_id: str, args: object, kwargs: dict[str, str], einfo: object) -> None:
+        """The last try failed: whoever asks about the job is told, by the error's name and no more."""
+        if "job_id" in kwargs:
+            with scope(UUID(kwargs["tenant_id"]), ALL):
+                fail_job(UUID(kwargs["job_id"]), type(exc).__name__)
 
-def tenant_task[**P, R](**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+
+def tenant_task(base: type[TenantTask] = TenantTask, **options: Any) -> Callable[[Callable[..., Any]], TenantTask]:
     """`shared_task` on TenantTask; the body's arguments are UUIDs, a caller's are their texts."""
-    return shared_task(base=TenantTask, **options)
+    return shared_task(base=base, **options)

@@ -6,6 +6,5 @@ from accounts.api import views
 
 app_name = "accounts"
 urlpatterns = [
-    path("projects", views.Projects.as_view(), name="project-list"),
     path("jobs/<uuid:job_id>", views.ShowJob.as_view(), name="job-show"),
 ]

@@ -56,11 +56,14 @@ def _between(query: QuerySet[AuditEvent], *, since: datetime | None, before: dat
     if since is not None:
         query = query.filter(id__gte=first_id_at(since), at__gte=since)
     if before is not None:
-        query = query.filter(id__lt=first_id_at(before + _CLOCK_SET_BACK), at__lt=before)
+        query = query.filter(id__lt=first_id_at(before, later=_CLOCK_SET_BACK), at__lt=before)
     return query
 
 
-def first_id_at(moment: datetime) -> UUID:
-    """The smallest id of that millisecond: RFC 9562 section 5.7 puts 48 bits of Unix milliseconds first."""
-    milliseconds = (moment - _UNIX_EPOCH) // timedelta(milliseconds=1)
-    return UUID(int=milliseconds << 80)
+def first_id_at(moment: datetime, later: timedelta = timedelta()) -> UUID:
+    """The smallest id of that millisecond: RFC 9562 section 5.7 puts 48 bits of Unix milliseconds first.
+
+    Before 1970 it is the smallest of all. `later` is added without leaving the calendar.
+    """
+    milliseconds = (moment - _UNIX_EPOCH + later) // timedelta(milliseconds=1)
+    return UUID(int=max(milliseconds, 0) << 80)

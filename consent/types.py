@@ -51,6 +51,12 @@ NEEDED: dict[Act, tuple[PurposeKey, ...]] = {
 STOPPED_BY_RESTRICTION = frozenset({Act.STORE, Act.RECALL, Act.LIST, Act.DERIVE, Act.SHARE, Act.SEND})
 
 
+# What needs memory.sensitive: the special categories of Art. 9 GDPR, in everyday words.
+SENSITIVE_CATEGORIES = frozenset(
+    {"belief", "biometrics", "ethnicity", "genetics", "health", "origin", "politics", "religion", "sexuality", "union"}
+)
+
+
 class LedgerEvent(StrEnum):
     GIVEN = "given"
     REFUSED = "refused"

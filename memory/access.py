@@ -7,9 +7,10 @@ from uuid import UUID
 import numpy as np
 
 from accounts.keys import Decision
+from consent.types import SENSITIVE_CATEGORIES
 from memory.segments import Index
 from memory.segments.index import NEVER, to_microseconds
-from memory.types import PURPOSE_NUMBERS, SENSITIVE_CATEGORIES, Kind, Mask, State
+from memory.types import PURPOSE_NUMBERS, Kind, Mask, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,6 @@ class SupersessionRefused(DomainError):
     default_detail = "Only a current memory can be replaced, and what comes from outside replaces nothing by itself."
 
 
-class RowStale(DomainError):
-    code, status, title = "tag_mismatch", 500, "A stored value is not authentic"
-    default_detail = "A row is older than its index entry says; it is not shown. This has been recorded."
-
-
 class MessagesNotTaken(DomainError):
     code, status, title = "messages_not_taken", 400, "Send text"
     default_detail = "Extraction from messages is not available; send `text` with `infer` false."

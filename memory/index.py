@@ -91,7 +91,7 @@ def _merge(rows: list[IndexSegment], decision: Decision) -> None:
 
 
 def _save(row: IndexSegment, index: Index, decision: Decision) -> None:
-    row.entries = len(index)
+    row.entries, row.pending = len(index), index.without_vector()
     seal_fields(row, decision, body_sealed=index.encode())
     row.save()
 

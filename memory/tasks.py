@@ -4,15 +4,16 @@ import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import batched
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
 from django.db.models import F
 
-from accounts.selectors import subject_by_id, tenant_ref
+from accounts.selectors import subject_by_id, tenant_ids, tenant_ref
 from accounts.services import jobs
-from accounts.tenancy import narrow, scope
-from accounts.tenant_task import tenant_task
+from accounts.tenancy import ALL, narrow, scope
+from accounts.tenant_task import TenantTask, tenant_task
 from accounts.types import SystemCaller
 from audit.types import Actor
 from consent.access import record_read
@@ -22,7 +23,7 @@ from memory import index as sealed_index
 from memory.chunking import Chunk as Piece
 from memory.chunking import heading_of, searchable_text
 from memory.encoding import Encoded, encode
-from memory.models import Document, Memory
+from memory.models import Document, IndexSegment, Memory
 from memory.services import documents
 from memory.services.reading import opened, rows_in_order
 from memory.usage import take_memory_uses
@@ -30,7 +31,7 @@ from memory.usage import take_memory_uses
 logger = logging.getLogger(__name__)
 
 TEXTS_AT_ONCE = 32
-RETRY = {"max_retries": 8, "retry_backoff": 2, "retry_backoff_max": 300, "retry_jitter": True}
+RETRY: dict[str, Any] = {"max_retries": 8, "retry_backoff": 2, "retry_backoff_max": 300, "retry_jitter": True}
 
 
 class EmbedderStillAway(Exception):
@@ -83,7 +84,15 @@ def _store_vectors(tenant_id: UUID, subject_id: UUID, versions: dict[UUID, int],
         return len(sealed_index.change_entries(decision, changes=changes))
 
 
-@tenant_task(autoretry_for=(EmbedderStillAway,), **RETRY)
+class DocumentTask(TenantTask):
+    def on_failure(self, exc: Exception, task_id: str, args: object, kwargs: dict[str, str], einfo: object) -> None:
+        """The document keeps the chunks of its version before, if any, and says that this one failed."""
+        super().on_failure(exc, task_id, args, kwargs, einfo)
+        with scope(UUID(kwargs["tenant_id"])):
+            documents.mark_failed(UUID(kwargs["document_id"]))
+
+
+@tenant_task(base=DocumentTask, autoretry_for=(EmbedderStillAway,), **RETRY)
 def ingest_document(*, tenant_id: UUID, document_id: UUID, job_id: UUID) -> None:
     """Cut, embed and index a document; its old chunks are found until the new ones take their place in one commit."""
     with scope(tenant_id):
@@ -114,6 +123,19 @@ def _encoded_pieces(tenant_id: UUID, job_id: UUID, document: Document, pieces: l
         done += len(batch)
         with scope(tenant_id):
             jobs.advance_job(job_id, done)
+
+
+@shared_task(ignore_result=True)
+def embed_left_over() -> int:
+    """Send the task again for everybody whose memories still wait for a vector: a lost or given-up try is made good."""
+    sent = 0
+    for tenant_id in tenant_ids():
+        with scope(tenant_id, ALL):
+            waiting = list(IndexSegment.objects.filter(pending__gt=0).values_list("subject_id", flat=True).distinct())
+        for subject_id in waiting:
+            embed_pending.delay(tenant_id=str(tenant_id), subject_id=str(subject_id))
+            sent += 1
+    return sent
 
 
 @shared_task(ignore_result=True)

@@ -94,10 +94,5 @@ class StoredVector:
 # The numbers of consent purposes in sealed indexes: what a memory is kept for.
 PURPOSE_NUMBERS = {"memory.store": 1, "memory.infer": 2}
 
-# Categories that need memory.sensitive: Art. 9 GDPR, in everyday words.
-SENSITIVE_CATEGORIES = frozenset(
-    {"belief", "biometrics", "ethnicity", "genetics", "health", "politics", "religion", "sexuality", "union"}
-)
-
 # What comes from outside is evidence with its origin, not yet a fact about the person (trust.md 6).
 QUARANTINED_SOURCES = frozenset({SourceClass.TOOL, SourceClass.DOCUMENT, SourceClass.OTHER_AGENT})

@@ -1,1 +1,1 @@
-"""REST of accounts: projects and jobs. People stand in consent, which may open their names."""
+"""REST of accounts: jobs. People stand in consent, which may open names; projects in memory, which knows policies."""

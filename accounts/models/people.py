@@ -29,11 +29,11 @@ class Subject(TenantModel):
     locale = models.CharField(max_length=35, blank=True)
     time_zone = models.CharField(max_length=64, blank=True)
     age_band = models.CharField(
-        max_length=7, default=AgeBand.UNKNOWN, choices=[(band.value, band.name) for band in AgeBand]
+        max_length=7, default=AgeBand.UNKNOWN.value, choices=[(band.value, band.name) for band in AgeBand]
     )
 
     state = models.CharField(
-        max_length=10, default=SubjectState.ACTIVE, choices=[(s.value, s.name) for s in SubjectState]
+        max_length=10, default=SubjectState.ACTIVE.value, choices=[(s.value, s.name) for s in SubjectState]
     )
     key_epoch = models.PositiveIntegerField(default=1)
     index_version = models.PositiveBigIntegerField(default=0)
@@ -46,7 +46,7 @@ class Subject(TenantModel):
             *tenant_keys(rule=RowRule.TENANT, grants=(("fmn_app", "SELECT, INSERT, UPDATE"),)),
             models.UniqueConstraint(
                 fields=["tenant", "external_id_index"],
-                condition=~models.Q(state=SubjectState.ERASED),
+                condition=~models.Q(state=SubjectState.ERASED.value),
                 name="accounts_subject_external_id",
             ),
         ]

@@ -1,7 +1,7 @@
 """Background work: a job to ask about, and an outbox entry that sends its task once the transaction has committed."""
 
 import logging
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.db import transaction
@@ -13,6 +13,8 @@ from accounts.selectors import job_ref
 from accounts.tenancy import Reach, current_scope
 from accounts.types import JobRef
 from accounts.usage import lossy_store
+from audit import services as audit
+from audit.types import Actor
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +62,24 @@ def advance_job(job_id: UUID, done: int) -> None:
 
 
 def finish_job(job_id: UUID, result: dict[str, Any]) -> None:
+    """`result` holds ids and counts."""
     _set(job_id, state=Job.State.SUCCEEDED, result=result, message="")
+    _record_end(job_id, "ok")
 
 
 def fail_job(job_id: UUID, code: str) -> None:
     _set(job_id, state=Job.State.FAILED, message=code)
+    _record_end(job_id, "failed")
+
+
+def _record_end(job_id: UUID, result: Literal["ok", "failed"]) -> None:
+    audit.record_in_transaction(
+        tenant_id=current_scope().tenant_id,
+        actor=Actor("system", "jobs"),
+        action="accounts.job.finished",
+        resource_ids=[job_id],
+        result=result,
+    )
 
 
 def _set(job_id: UUID, **values: Any) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from accounts import keystore
-from accounts.errors import Conflict
+from accounts.errors import Conflict, NotFound
 from accounts.models import Directory, Membership, Organisation, Project, Tenant, User
 from accounts.tenancy import current_scope, scope
 from accounts.types import Mode, Role, TenantRef
@@ -23,7 +23,7 @@ def open_tenant(
 ) -> TenantRef:
     """Open a live or sandbox tenant with its keys; `furnish` fills it in the same transaction.
 
-    The keys are committed first: a tenant without keys cannot exist, keys without a tenant are swept.
+    The keys are committed first: a tenant without keys cannot exist; keys without a tenant open nothing.
     """
     tenant_id = uuid7()
     keystore.create_tenant_keys(tenant_id)
@@ -49,8 +49,7 @@ def create_project(
 ) -> Project:
     """Raises Conflict when the tenant has a project of this name."""
     tenant_id = current_scope().tenant_id
-    if Project.objects.filter(name=name).exists():
-        raise Conflict("There is a project of this name already.")
+    _refuse_taken_name(name)
     row = Project.objects.create(
         tenant_id=tenant_id, name=name, scoring=scoring or {}, undeclared_profile_keys=undeclared_profile_keys
     )
@@ -58,6 +57,28 @@ def create_project(
         tenant_id=tenant_id, actor=actor, action="accounts.project.created", resource_ids=[row.id]
     )
     return row
+
+
+def change_project(
+    project_id: UUID, *, actor: Actor, name: str, scoring: dict[str, object], undeclared_profile_keys: bool
+) -> Project:
+    """Replace a project's name and settings. Raises NotFound, Conflict when another one has the name."""
+    row = Project.objects.select_for_update(no_key=True).filter(id=project_id).first()
+    if row is None:
+        raise NotFound
+    _refuse_taken_name(name, besides=project_id)
+    row.name, row.scoring, row.undeclared_profile_keys = name, scoring, undeclared_profile_keys
+    row.save()
+    audit.record_in_transaction(
+        tenant_id=row.tenant_id, actor=actor, action="accounts.project.changed", resource_ids=[row.id]
+    )
+    return row
+
+
+def _refuse_taken_name(name: str, *, besides: UUID | None = None) -> None:
+    taken = set(Project.objects.filter(name=name).values_list("id", flat=True))
+    if taken - {besides}:
+        raise Conflict("There is a project of this name already.")
 
 
 def grant_membership(user: User, role: Role, *, actor: Actor) -> UUID:

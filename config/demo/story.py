@@ -120,7 +120,9 @@ def _the_handbook(narrator: Narrator, cast: Cast) -> None:
     narrator.chapter("Acme teaches its agent the handbook")
     document = {"name": "handbook", "title": "Acme Kitchen handbook", "format": "markdown", "text": HANDBOOK}
     stored = narrator.answer("It is taken in", cast.admin.post("/v1/knowledge/documents", document), 202)
-    job = cast.admin.wait_for_job(stored["job"]["id"]) if "job" in stored else {"state": "missing", "result": {}}
+    job: dict[str, Any] = (
+        cast.admin.wait_for_job(stored["job"]["id"]) if "job" in stored else {"state": "missing", "result": {}}
+    )
     narrator.check(
         f"A worker cuts and embeds it ({job['result'].get('chunks', 0)} passages)", job["state"] == "succeeded"
     )

@@ -1,16 +1,23 @@
-"""What a stolen dump would show: a sentence, or a vector in any of the forms a vector is written in."""
+"""What a stolen dump would show: a sentence, or a vector in any of the forms a vector is kept in.
+
+A vector need not be equal to count as found: whatever is nearly parallel to it says the same, however it was rounded.
+"""
 
 import base64
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memory.embedding import quantise
 from memory.embedding.minilm import MiniLM
-from memory.types import Floats
 
-# A vector found by this many of its components in a row has been found.
-RUN = 16
+type Numbers = NDArray[np.float64]
+
+NEARLY_PARALLEL = 0.9
+BLOCK = 1 << 18
+_BYTEA = re.compile(r"\\\\x([0-9a-f]{32,})")
+_WRITTEN_VECTOR = re.compile(r"\[(-?[0-9.e+-]+(?:,-?[0-9.e+-]+){31,})\]")
 
 
 def sentences_in(dump: str, sentences: Iterable[str]) -> list[str]:
@@ -20,23 +27,43 @@ def sentences_in(dump: str, sentences: Iterable[str]) -> list[str]:
 
 
 def vectors_in(dump: str, texts: Sequence[str]) -> list[str]:
-    """Those whose embedding stands in the dump: as numbers, or as int8, float16 or float32 bytes."""
-    vectors = MiniLM().encode(texts)
-    return [
-        text
-        for text, vector, stored in zip(texts, vectors, quantise(vectors)[0], strict=True)
-        if any(form in dump for form in _forms_of_vector(vector, stored.tobytes()))
-    ]
+    """Those whose embedding stands in the dump: written as numbers, or as int8, float16 or float32 bytes."""
+    vectors = MiniLM().encode(texts).astype(np.float64)
+    found = np.zeros(len(texts), np.bool_)
+    for numbers in _numbers_in(dump):
+        found |= [_holds(numbers, vector) for vector in vectors]
+    return [text for text, is_there in zip(texts, found, strict=True) if is_there]
 
 
 def _forms_of_text(sentence: str) -> tuple[str, ...]:
-    raw = sentence.lower().encode()
     exact = sentence.encode()
-    return sentence.lower(), exact.hex(), raw.hex(), base64.b64encode(exact).decode().lower()[:-4]
+    # Three alignments of base64; its first and last characters depend on what stands beside.
+    encoded = [base64.b64encode(b" " * shift + exact).decode()[4:-4].lower() for shift in range(3)]
+    return sentence.lower(), exact.hex(), *encoded
 
 
-def _forms_of_vector(vector: Floats, int8: bytes) -> tuple[str, ...]:
-    half = vector.astype(np.float16)
-    written = ",".join(f"{number:g}" for number in half[:RUN].astype(np.float32).tolist())
-    raw = (int8[:RUN], half[:RUN].tobytes(), vector[:RUN].tobytes())
-    return written[: len(written) // 2], *(each.hex() for each in raw)
+def _numbers_in(dump: str) -> Iterator[Numbers]:
+    for written in _WRITTEN_VECTOR.finditer(dump):
+        yield np.array(written[1].split(","), np.float64)
+    raw = bytes.fromhex("".join(blob[1] for blob in _BYTEA.finditer(dump)))
+    for kind in (np.int8, np.float16, np.float32):
+        for shift in range(np.dtype(kind).itemsize):
+            whole = (len(raw) - shift) // np.dtype(kind).itemsize
+            read = np.frombuffer(raw, kind, count=whole, offset=shift).astype(np.float64)
+            # No component of a vector is larger; what is would only drown its neighbours.
+            yield np.clip(np.nan_to_num(read), -128, 128) if kind is np.int8 else np.clip(np.nan_to_num(read), -1, 1)
+
+
+def _holds(numbers: Numbers, vector: Numbers) -> bool:
+    """Whether some run of the numbers is nearly parallel to the vector. Blocks overlap by the vector's length."""
+    size = len(vector)
+    starts = range(0, max(len(numbers) - size + 1, 0), BLOCK)
+    return any(_block_holds(numbers[start : start + BLOCK + size - 1], vector) for start in starts)
+
+
+def _block_holds(block: Numbers, vector: Numbers) -> bool:
+    size, length = len(vector), len(block)
+    products = np.fft.irfft(np.fft.rfft(block) * np.conj(np.fft.rfft(vector, length)), length)[: length - size + 1]
+    sums = np.concatenate(([0.0], np.cumsum(block**2)))
+    norms = np.sqrt(np.maximum(sums[size:] - sums[:-size], 1e-12))
+    return bool((products > NEARLY_PARALLEL * norms * np.linalg.norm(vector)).any())

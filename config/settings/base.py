@@ -144,5 +144,6 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "embed what is left over": {"task": "memory.tasks.embed_left_over", "schedule": 900.0, "options": {"expires": 900}},
     "sweep nightly": {"task": "accounts.tasks.sweep_nightly", "schedule": crontab(hour=3, minute=17)},
 }

@@ -63,7 +63,7 @@ def database_urls(admin_url: str, keys_admin_url: str, passwords: Mapping[str, s
 
 def serving(environment: Mapping[str, str]) -> dict[str, str]:
     """What web, worker and beat may see: nothing that changes the schema, administers or reads everything."""
-    return _without(environment, (*MIGRATE_ADDRESSES, *OPERATOR_ADDRESSES))
+    return _without(environment, (*MIGRATE_ADDRESSES, *OPERATOR_ADDRESSES, "SEALER_DATABASE_URL"))
 
 
 def migrating(environment: Mapping[str, str]) -> dict[str, str]:

@@ -77,10 +77,15 @@ def run(services: EmbeddedServices, port: int) -> None:
         end_orphans(state)
         require_free_port(port)
         with running_services(services) as environment:
-            seed_demo(environment, state)
+            if services.has_own_database:
+                seed_demo(environment, state)
             children = product_children(environment, state, port)
             try:
-                _serve(children, Watch([*services.embedded, *children]), stop, address, state)
+                watch = Watch([*services.embedded, *children])
+                _start(children, watch, stop, address, state)
+                if not stop.asked:
+                    _announce(address, state, with_demo=services.has_own_database)
+                _watch_until_asked(watch, stop)
             finally:
                 stop_all(children)
     print("Stopped.")
@@ -173,7 +178,7 @@ def _manage(arguments: list[str], environment: Mapping[str, str], state: StateFo
         raise StackError(f"`manage.py {' '.join(arguments)}` failed. The end of {log_file}:\n{tail(log_file)}")
 
 
-def _serve(children: list[Child], watch: Watch, stop: StopRequest, address: str, state: StateFolder) -> None:
+def _start(children: list[Child], watch: Watch, stop: StopRequest, address: str, state: StateFolder) -> None:
     for child in children:
         if not stop.asked:
             child.start()
@@ -183,9 +188,6 @@ def _serve(children: list[Child], watch: Watch, stop: StopRequest, address: str,
             raise StackError(f"{address}/healthz did not answer in {READY_SECONDS:.0f} s; see {state.logs}.")
         watch.look()
         time.sleep(WATCH_SECONDS)
-    if not stop.asked:
-        _announce(address, state)
-    _watch_until_asked(watch, stop)
 
 
 def _watch_until_asked(watch: Watch, stop: StopRequest) -> None:
@@ -206,9 +208,11 @@ def is_healthy(address: str) -> bool:
         connection.close()
 
 
-def _announce(address: str, state: StateFolder) -> None:
+def _announce(address: str, state: StateFolder, *, with_demo: bool) -> None:
     print(f"Forget-me-not is running at {address}")
-    for tenant in json.loads(state.demo_keys_file.read_bytes())["tenants"]:
+    if not with_demo:
+        print("  The database is not ours, so no demo tenant was made: `manage.py create_tenant NAME` opens one.")
+    for tenant in json.loads(state.demo_keys_file.read_bytes())["tenants"] if with_demo else ():
         print(f"  Keys of {tenant['organisation']}, {tenant['mode']}:")
         for name, key in tenant["keys"].items():
             print(f"    {name:<8} {key}")

@@ -55,9 +55,13 @@ class EmbeddedServices:
         return EmbeddedValkey(self.state, self._account, self._binaries.valkey_server)
 
     @property
+    def has_own_database(self) -> bool:
+        return "DATABASE_URL" not in self._given
+
+    @property
     def embedded(self) -> tuple[EmbeddedPostgres | EmbeddedValkey, ...]:
         """The servers that are ours to run, in the order they start."""
-        postgres = () if "DATABASE_URL" in self._given else (self.postgres,)
+        postgres = (self.postgres,) if self.has_own_database else ()
         valkey = () if "REDIS_URL" in self._given else (self.valkey,)
         return (*postgres, *valkey)
 

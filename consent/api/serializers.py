@@ -135,7 +135,7 @@ class AuditQuery(PageQuery):
     action = serializers.RegexField(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
     decision = serializers.ChoiceField(choices=["allowed", "refused"], required=False)
     actor = serializers.CharField(max_length=64, required=False, help_text="Id of the acting key, member or part.")
-    subject = serializers.CharField(max_length=255, required=False, help_text="The tenant's id of a person.")
+    subject = ExactText(max_length=255, required=False, help_text="The tenant's id of a person.")
     since = ExactInstant(required=False)
     before = ExactInstant(required=False)
 

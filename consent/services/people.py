@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from accounts.errors import NotFound, SubjectErased
+from accounts.errors import NotFound, PreconditionFailed, SubjectErased
 from accounts.models import Subject
 from accounts.selectors import subject_by_external_id
 from accounts.services.subjects import (
@@ -31,6 +31,8 @@ def put_subject(
     try:
         known = subject_by_external_id(principal, external_id)
     except (NotFound, SubjectErased):
+        if if_version is not None:
+            raise PreconditionFailed from None
         created = create_subject(
             external_id, data, principal=principal, decide=lambda ref: decide_for_new(ref, caller=principal)
         )

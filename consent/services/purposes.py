@@ -13,7 +13,7 @@ from accounts.types import Mode, TenantRef
 from audit import services as audit
 from audit.types import Actor
 from consent.models import Notice, Purpose, PurposeVersion
-from consent.types import PurposeKey
+from consent.types import SENSITIVE_CATEGORIES, PurposeKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ DEFAULT_PURPOSES: dict[PurposeKey, PurposeText] = {
     PurposeKey.SENSITIVE: PurposeText(
         {"en": "Remember sensitive things you mention, such as health, beliefs or sexuality."},
         legal_basis="explicit_consent",
-        categories=("health", "belief", "sexuality", "politics", "origin", "biometrics", "union"),
+        categories=tuple(sorted(SENSITIVE_CATEGORIES)),
     ),
     PurposeKey.SHARE: PurposeText({"en": "Let the other products of this company use what is remembered about you."}),
     PurposeKey.SEND: PurposeText(
@@ -57,7 +57,7 @@ def publish_defaults(*, actor: Actor) -> None:
 def publish_purpose(key: PurposeKey, text: PurposeText, *, actor: Actor) -> int:
     """Publish the next version of a purpose and make it the current one. Returns its number.
 
-    Consents given to earlier versions stay on record for those; see docs for when a new version asks again.
+    Consents given to earlier versions stay in force and on record with the text that was shown.
     """
     tenant_id = current_scope().tenant_id
     purpose, created = Purpose.objects.get_or_create(tenant_id=tenant_id, key=key.value)

@@ -29,7 +29,7 @@ def record_statement(subject: SubjectRef, statement: Statement, *, caller: Calle
     lock_person(subject.id, exclusive=True)
     decision = policy.decide(subject, Act.CONSENT, caller=caller)
     now = datetime.now(UTC)
-    _check(subject, statement, now)
+    _check(subject, statement, caller, now)
     purposes = _purposes_named(statement)
     pseudonym = subject_pseudonym(caller.tenant_epoch, subject)
     reveal_pseudonym(pseudonym)
@@ -41,9 +41,9 @@ def record_statement(subject: SubjectRef, statement: Statement, *, caller: Calle
     return consents_of_person()
 
 
-def _check(subject: SubjectRef, statement: Statement, now: datetime) -> None:
+def _check(subject: SubjectRef, statement: Statement, caller: Caller, now: datetime) -> None:
     gives = statement.event in IN_FORCE_AFTER
-    if gives and statement.spoken_by is ConsentActor.AGENT and not statement.evidence:
+    if gives and caller.actor.kind != "person" and not statement.evidence.strip():
         raise EvidenceMissing
     if gives and subject.age_band is AgeBand.CHILD and statement.spoken_by is not ConsentActor.GUARDIAN:
         raise GuardianRequired

@@ -17,10 +17,9 @@ from memory.api import serializers as shapes
 from memory.api.answers import memory_answer, recall_answer, stored_answer
 from memory.encoding import encode
 from memory.errors import MessagesNotTaken
-from memory.ranking import PolicyInvalid
 from memory.services.forgetting import forget_memory
 from memory.services.reading import list_memories, read_memory, view_for
-from memory.services.recalling import RecallRequest, policy_for, recall
+from memory.services.recalling import RecallRequest, recall
 from memory.services.remembering import NewMemory, remember
 from memory.types import Audience, Kind, SourceClass
 
@@ -51,8 +50,10 @@ class Memories(ApiView):
 
     @extend_schema(operation_id="store_memories", request=_ONE_OR_MANY, responses={201: shapes.MemoriesStored})
     def post(self, request: Request, external_id: str) -> Response:
-        batch = isinstance(request.data, dict) and "items" in request.data
-        body = self.parse(shapes.BatchInput if batch else shapes.MemoryInput)
+        given = request.data if isinstance(request.data, dict) else {}
+        if "messages" in given or given.get("infer") is True:
+            raise MessagesNotTaken
+        body = self.parse(shapes.BatchInput if "items" in given else shapes.MemoryInput)
         news = _new_memories(body)
         encoded = encode([new.text for new in news])
         with self.person(external_id) as subject:
@@ -119,8 +120,6 @@ def _asked(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def _new_memories(body: dict[str, Any]) -> list[NewMemory]:
-    if "messages" in body or body["infer"]:
-        raise MessagesNotTaken
     if "items" in body:
         return [_new_memory(item, f"/items/{place}") for place, item in enumerate(body["items"])]
     return [_new_memory(body, "")]
@@ -150,11 +149,6 @@ def _new_memory(item: dict[str, Any], pointer: str) -> NewMemory:
 
 
 def _recall_request(body: dict[str, Any]) -> RecallRequest:
-    scoring = body.get("scoring")
-    try:
-        policy_for(scoring)
-    except PolicyInvalid as error:
-        raise ValidationFailed(errors=[FieldError("/scoring", str(error))]) from error
     return RecallRequest(
         query=body["query"],
         encoded=encode([body["query"]]),
@@ -169,5 +163,5 @@ def _recall_request(body: dict[str, Any]) -> RecallRequest:
         limit=body["limit"],
         knowledge_limit=body["knowledge_limit"],
         budget_tokens=body["budget_tokens"],
-        scoring=scoring,
+        scoring=body.get("scoring"),
     )

@@ -14,6 +14,8 @@ from accounts.http.fields import (
     StrictSerializer,
 )
 from accounts.http.paging import PageQuery
+from memory.ranking import PolicyInvalid
+from memory.services.recalling import policy_for
 from memory.types import Audience, Kind, SourceClass, State
 
 MAX_TEXT = 8000
@@ -44,6 +46,18 @@ class MetadataField(serializers.DictField):
             self.fail("too_large")
         if "\\u0000" in encoded:
             self.fail("nul")
+        return value
+
+
+class ScoringField(serializers.DictField):
+    """A scoring policy by name, with its parameters; an unknown one is refused here and not when somebody recalls."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        value: dict[str, Any] = super().to_internal_value(data)
+        try:
+            policy_for(value)
+        except PolicyInvalid as error:
+            raise serializers.ValidationError(str(error)) from error
         return value
 
 
@@ -130,7 +144,7 @@ class MemoryAnswer(serializers.Serializer[Any]):
 
 class MemoriesQuery(PageQuery):
     project = serializers.UUIDField(required=False)
-    agent = serializers.CharField(max_length=_NAME, default="", allow_blank=True)
+    agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
     history = serializers.BooleanField(default=False, help_text="Show what was replaced or has run out too.")
     kind = serializers.ChoiceField(choices=names(Kind), required=False)
@@ -140,7 +154,7 @@ class MemoriesQuery(PageQuery):
 
 class OneMemoryQuery(StrictSerializer):
     project = serializers.UUIDField(required=False)
-    agent = serializers.CharField(max_length=_NAME, default="", allow_blank=True)
+    agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
 
 
@@ -157,7 +171,7 @@ class RecallInput(StrictSerializer):
     limit = ExactInteger(min_value=1, max_value=50, default=5)
     knowledge_limit = ExactInteger(min_value=0, max_value=20, default=5)
     budget_tokens = ExactInteger(min_value=0, max_value=32000, default=2000)
-    scoring = serializers.DictField(required=False, help_text='For example {"name": "decay"}.')
+    scoring = ScoringField(required=False, help_text='For example {"name": "decay"}.')
     explain = ExactBoolean(default=False)
 
     def validate_query(self, value: str) -> str:

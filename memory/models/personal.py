@@ -137,8 +137,13 @@ class IndexSegment(PersonModel):
     table_number = 5
 
     entries = models.PositiveIntegerField()
+    # How many entries wait for a vector; lets a job find them without opening anything.
+    pending = models.PositiveIntegerField(default=0)
     body_sealed = SealedField(number=1, use=KeyUse.INDEX)
     content_version = models.PositiveBigIntegerField(default=1)
 
     class Meta(PersonModel.Meta):
         constraints = tenant_keys(person=True)
+        indexes = [
+            models.Index(fields=["tenant"], condition=models.Q(pending__gt=0), name="memory_segment_pending"),
+        ]

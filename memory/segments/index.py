@@ -168,6 +168,11 @@ class Index:
         if _has_repeats(self.ids):
             raise SegmentCorrupt("an id occurs twice")
 
+    def without_vector(self) -> int:
+        """How many rows have no vector of any model."""
+        with_vector = [lane.rows for lane in self.lanes.values()]
+        return len(self) - len(np.unique(np.concatenate(with_vector))) if with_vector else len(self)
+
     @cached_property
     def _positions(self) -> dict[bytes, int]:
         packed = self.ids.tobytes()

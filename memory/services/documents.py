@@ -121,6 +121,10 @@ def replace_chunks(document_id: UUID, version: int, pieces: Sequence[Piece], enc
     return True
 
 
+def mark_failed(document_id: UUID) -> None:
+    Document.objects.filter(id=document_id, state=Document.State.PENDING).update(state=Document.State.FAILED)
+
+
 def _record(action: str, document_id: UUID, principal: Principal) -> None:
     audit.record_in_transaction(
         tenant_id=principal.tenant_id, actor=principal.actor, action=action, resource_ids=[document_id]

@@ -51,8 +51,12 @@ class ProfileLine:
 def declare_key(
     key: str, schema: dict[str, Any], *, sensitive: bool, project_id: UUID | None, actor: Actor
 ) -> ProfileKey:
-    """Declare a key for the tenant or one project, or change its schema; values already stored stay as they are."""
+    """Declare a key for the tenant or one project, or change its schema; values already stored stay as they are.
+
+    Raises ValidationFailed for a key of another form and for what is not a JSON Schema.
+    """
     tenant_id = current_scope().tenant_id
+    _check_key(key)
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
@@ -151,8 +155,7 @@ def opened_entries(rows: Iterable[ProfileEntry], grant: Grant) -> list[ProfileLi
 
 def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: bool) -> bool:
     """Whether the key is sensitive. Raises ProfileKeyUndeclared, ProfileValueInvalid; the error holds no value."""
-    if not KEY_PATTERN.fullmatch(key) or len(key) > MAX_KEY_LENGTH:
-        raise ValidationFailed(errors=[FieldError("key", "Use lower-case words joined by dots: preferences.language")])
+    _check_key(key)
     declared = ProfileKey.objects.filter(key=key).order_by("project_id")
     nearest = next((row for row in declared if row.project_id == project_id), None)
     found = nearest or next((row for row in declared if row.project_id is None), None)
@@ -170,6 +173,11 @@ def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: b
     if errors:
         raise ProfileValueInvalid(errors=errors[:20])
     return found.sensitive
+
+
+def _check_key(key: str) -> None:
+    if not KEY_PATTERN.fullmatch(key) or len(key) > MAX_KEY_LENGTH:
+        raise ValidationFailed(errors=[FieldError("key", "Use lower-case words joined by dots: preferences.language")])
 
 
 def _row_for(subject: SubjectRef, key: str, project_id: UUID | None, decision: Decision) -> ProfileEntry:

@@ -16,7 +16,7 @@ from accounts.services.jobs import send_later
 from accounts.types import Principal, SubjectRef
 from audit import services as audit
 from consent.policy import decide, require
-from consent.types import Act
+from consent.types import SENSITIVE_CATEGORIES, Act
 from memory import index as sealed_index
 from memory.analysis import hash_terms, terms
 from memory.encoding import Encoded, count_tokens
@@ -27,7 +27,6 @@ from memory.services.sessions import session_for_writing
 from memory.types import (
     PURPOSE_NUMBERS,
     QUARANTINED_SOURCES,
-    SENSITIVE_CATEGORIES,
     Audience,
     Kind,
     SourceClass,

@@ -19,6 +19,12 @@ from accounts.types import Role
 from memory.tasks import ingest_document
 from tests.world import TEST_ACTOR, Person, World, open_world
 
+_EVENT = """
+    INSERT INTO audit_event (id, tenant_id, at, actor_kind, actor_id, actor_on_behalf_of, action, resource_kind,
+        resource_ids, subject_pseudonym, purposes, consent_refs, decision, reason, request_id, counts, result, canonical)
+    VALUES (%s, %s, now(), 'system', 'tests', '', 'accounts.tenant.opened', 'tenant',
+        '{}', '', '{}', '{}', '', '', '', '{}', 'ok', '{}')
+"""
 EVENT_OUTSIDE_ALL_MONTHS = datetime(2001, 1, 1, tzinfo=UTC)
 
 
@@ -30,9 +36,11 @@ class Filled:
     noa: Person
     stranger: Person
     ada: UUID
+    pseudonyms: dict[str, str]
 
-    def pseudonym(self, person):
-        return subject_pseudonym(person.world.tenant.key_epoch, person.ref())
+    @property
+    def tenants(self):
+        return (self.acme.id, self.zenith.id)
 
 
 def fill(audit: psycopg.Connection) -> Filled:
@@ -46,7 +54,9 @@ def fill(audit: psycopg.Connection) -> Filled:
         fill_person(person)
     for world in (acme, zenith):
         fill_months(audit, world.id)
-    return Filled(acme, zenith, mia, noa, stranger, ada.id)
+    people = {"mia": mia, "noa": noa, "stranger": stranger}
+    pseudonyms = {name: subject_pseudonym(each.world.tenant.key_epoch, each.ref()) for name, each in people.items()}
+    return Filled(acme, zenith, **people, ada=ada.id, pseudonyms=pseudonyms)
 
 
 def fill_tenant(world, user):
@@ -79,13 +89,7 @@ def fill_months(audit, tenant_id):
     months = [UUID(lowest).int >> 80 for (lowest,) in bounds if lowest]
     for milliseconds in (*months, int(EVENT_OUTSIDE_ALL_MONTHS.timestamp() * 1000)):
         identity = UUID(int=(milliseconds << 80) | (uuid7().int & ((1 << 80) - 1)))
-        audit.execute(
-            "INSERT INTO audit_event (id, tenant_id, at, actor_kind, actor_id, actor_on_behalf_of, action, resource_kind,"
-            " resource_ids, subject_pseudonym, purposes, consent_refs, decision, reason, request_id, counts, result,"
-            " canonical) VALUES (%s, %s, now(), 'system', 'tests', '', 'accounts.tenant.opened', 'tenant', '{}', '', '{}',"
-            " '{}', '', '', '', '{}', 'ok', '{}')",
-            [identity, tenant_id],
-        )
+        audit.execute(_EVENT, [identity, tenant_id])
 
 
 def expect(status, answer):
