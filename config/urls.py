@@ -3,10 +3,12 @@
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
+from config.docs import errors_page
 from config.health import healthz
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("docs/errors", errors_page, name="docs-errors"),
     path(
         "v1/schema",
         SpectacularJSONAPIView.as_view(authentication_classes=[], permission_classes=[]),

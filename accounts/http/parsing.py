@@ -45,7 +45,7 @@ def parse_json(body: bytes) -> Any:
         text = body.decode("utf-8")
         _refuse_depth(text)
         value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except UnicodeEncodeError as error:
         raise _invalid("The body holds a lone surrogate, which is not a character.") from error
     except UnicodeDecodeError as error:

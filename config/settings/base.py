@@ -1,6 +1,7 @@
 """What every serving process uses. Everything comes from the environment; nothing is unsafe by default."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import dj_database_url
@@ -8,6 +9,7 @@ from celery.schedules import crontab
 
 from config.env import env_flag, env_float, env_list, env_secret, env_text
 
+BASE_DIR = Path(__file__).parents[2]
 SECRET_KEY = env_secret("SECRET_KEY")
 DEBUG = False
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
@@ -52,7 +54,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": ["templates"],
+        "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
     }

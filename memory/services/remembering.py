@@ -187,7 +187,7 @@ def _descend(row: Memory, sources: Sequence[UUID], relation: str) -> None:
         return
     known = set(Memory.objects.filter(id__in=sources).values_list("id", flat=True))
     if known != set(sources):
-        raise ValidationFailed(errors=[FieldError(f"/{relation}", "Not one of this person's memories.")])
+        raise ValidationFailed(errors=[FieldError("/derived_from", "Not one of this person's memories.")])
     Lineage.objects.bulk_create(
         Lineage(
             tenant_id=row.tenant_id,

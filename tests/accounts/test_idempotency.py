@@ -235,7 +235,7 @@ def test_neither_key_nor_content_is_kept(known, superuser):
     ).fetchone()[0]
 
     assert "malone" not in row
-    assert "malone".encode().hex() not in row
+    assert b"malone".hex() not in row
     assert "cello" not in row
 
 

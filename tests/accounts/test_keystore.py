@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 from django.test import override_settings
 
 from accounts import keystore
@@ -215,9 +216,9 @@ def make_orphan(world):
         made.append(ref.id)
         return decide_for_new(ref, caller=world.principal)
 
-    with pytest.raises(ZeroDivisionError), scope(world.id):
+    with scope(world.id):
         create_subject("nobody", AccountData(), principal=world.principal, decide=decide)
-        raise ZeroDivisionError
+        transaction.set_rollback(True)
     return made[0]
 
 
@@ -270,13 +271,13 @@ def test_a_person_without_keys_cannot_be_opened_and_says_so(acme):
         keystore.subject_keys(acme.id, 1, uuid4(), 1)
 
 
-def test_a_tenant_without_its_own_key_cannot_be_opened(acme, superuser):
-    keystore.cache.clear()
+def test_a_tenants_damaged_key_opens_nothing(acme, superuser):
     superuser.execute(
-        "UPDATE accounts_wrappedkey SET wrapped = overlay(wrapped placing '\\x00' from 40) WHERE tenant_id = %s "
-        "AND kind = 'tenant'",
+        "UPDATE accounts_wrappedkey SET wrapped = set_byte(wrapped, 40, get_byte(wrapped, 40) # 1) "
+        "WHERE tenant_id = %s AND kind = 'tenant'",
         [acme.id],
     )
+    keystore.cache.clear()
 
     with pytest.raises(KeyUnavailable):
         keystore.tenant_keys(acme.id, 1)

@@ -21,7 +21,8 @@ from tests.world import TEST_ACTOR, Person, World, open_world
 
 _EVENT = """
     INSERT INTO audit_event (id, tenant_id, at, actor_kind, actor_id, actor_on_behalf_of, action, resource_kind,
-        resource_ids, subject_pseudonym, purposes, consent_refs, decision, reason, request_id, counts, result, canonical)
+        resource_ids, subject_pseudonym, purposes, consent_refs, decision, reason, request_id, counts, result,
+        canonical)
     VALUES (%s, %s, now(), 'system', 'tests', '', 'accounts.tenant.opened', 'tenant',
         '{}', '', '{}', '{}', '', '', '', '{}', 'ok', '{}')
 """
