@@ -77,7 +77,8 @@ class _DatabaseOnly(models.BaseConstraint):
             return NotImplemented
         return self.deconstruct() == other.deconstruct()
 
-    __hash__ = models.BaseConstraint.__hash__
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 class RowSecurity(_DatabaseOnly):

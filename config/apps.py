@@ -5,4 +5,5 @@ class Root(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        import config.celery  # noqa: F401  app ready: makes it the current Celery application in every process
+        import config.celery  # app ready: makes it the current Celery application in every process
+        import config.openapi  # noqa: F401  app ready: registers the bearer key with the schema

@@ -1,4 +1,4 @@
-"""The page that every problem's `type` points to: docs/errors.md as it is, so that a refusal explains itself offline."""
+"""The page that every problem's `type` points to: docs/errors.md as it is, so a refusal explains itself offline."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

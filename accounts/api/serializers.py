@@ -6,11 +6,13 @@ from rest_framework import serializers
 
 from accounts.types import JobRef
 
+JOB_STATES = ["queued", "running", "succeeded", "failed"]
+
 
 class JobAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     kind = serializers.CharField()
-    state = serializers.ChoiceField(choices=["queued", "running", "succeeded", "failed"])
+    state = serializers.ChoiceField(choices=JOB_STATES)
     done = serializers.IntegerField()
     total = serializers.IntegerField()
     message = serializers.CharField()

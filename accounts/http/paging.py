@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
 from accounts.errors import FieldError, ValidationFailed
@@ -42,6 +43,16 @@ class Page:
             "items": [render(row) for row in shown],
             "next_cursor": encode_cursor(id_of(shown[-1])) if more else None,
         }
+
+
+def page_of(item: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """The shape of a page of these, for the schema."""
+    fields: dict[str, Any] = {
+        "items": item(many=True),
+        "next_cursor": serializers.CharField(allow_null=True, help_text="None on the last page."),
+    }
+    page: serializers.Serializer[Any] = inline_serializer(f"{item.__name__}Page", fields)
+    return page
 
 
 def encode_cursor(last: UUID) -> str:

@@ -43,6 +43,7 @@ MIDDLEWARE = [
     "config.middleware.RequestIdentity",
     "config.middleware.BodyLimit",
     "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
@@ -103,7 +104,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["accounts.http.parsing.StrictJSONParser"],
     "EXCEPTION_HANDLER": "config.problems.problem_response",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "accounts.http.parsing.JsonOnly",
 }
@@ -114,6 +115,20 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Long-term memory for AI agents that belongs to the person remembered.",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.openapi.describe_refusals",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "AgeBand": "accounts.types.AgeBand",
+        "JobState": "accounts.api.serializers.JOB_STATES",
+        "DocumentState": "memory.api.knowledge.DOCUMENT_STATES",
+        "Kind": "memory.api.serializers.KINDS",
+        "MemoryStateName": "memory.api.serializers.STATES",
+        "Source": "memory.api.serializers.ALL_SOURCES",
+        "WritableSource": "memory.api.serializers.SOURCES",
+        "Audience": "memory.api.serializers.AUDIENCES",
+    },
 }
 
 LOGGING = {

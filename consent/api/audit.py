@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import selectors
-from accounts.http.paging import Page
+from accounts.http.paging import Page, page_of
 from accounts.http.views import ApiView, checked_external_id
 from accounts.keys import subject_pseudonym
 from accounts.scopes import Scope
@@ -23,8 +23,9 @@ from consent.types import Act
 class AuditEvents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.AUDIT_READ}
 
-    @extend_schema(operation_id="list_audit_events", parameters=[AuditQuery], responses=AuditEventAnswer(many=True))
+    @extend_schema(operation_id="list_audit_events", parameters=[AuditQuery], responses=page_of(AuditEventAnswer))
     def get(self, request: Request) -> Response:
+        """List the audit log, newest first. Reading it is recorded in it."""
         query = self.parse_query(AuditQuery)
         page = Page.of(query)
         with self.tenant() as principal:

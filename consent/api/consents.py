@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.http.paging import page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -26,8 +27,9 @@ from consent.types import ConsentActor, ConsentRef, LedgerEvent, PurposeKey, Sta
 class Purposes(ApiView):
     required_scopes: ClassVar = {"GET": Scope.CONSENT_READ}
 
-    @extend_schema(operation_id="list_purposes", responses=PurposeAnswer(many=True))
+    @extend_schema(operation_id="list_purposes", responses=page_of(PurposeAnswer))
     def get(self, request: Request) -> Response:
+        """List what people are asked about, each in its current version with its notices."""
         with self.tenant():
             rows = selectors.current_purposes()
         return Response({"items": PurposeAnswer(rows, many=True).data, "next_cursor": None})
@@ -38,12 +40,14 @@ class Consents(ApiView):
 
     @extend_schema(operation_id="list_consents", responses=ConsentsAnswer)
     def get(self, request: Request, external_id: str) -> Response:
+        """Show where a person stands on each purpose, and everything they ever said about it."""
         with self.person(external_id) as subject:
             standing, history = ledger.read_ledger(subject, caller=self.principal)
             return Response(_consents(standing) | {"history": LedgerEntry(history, many=True).data})
 
     @extend_schema(operation_id="record_consent", request=ConsentInput, responses={201: ConsentsState})
     def post(self, request: Request, external_id: str) -> Response:
+        """Enter what a person said. A yes needs evidence; a no and a withdrawal take effect at the next statement."""
         statement = _statement(self.parse(ConsentInput))
         with self.person(external_id) as subject:
 

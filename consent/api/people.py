@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import selectors
-from accounts.http.paging import PageQuery
+from accounts.http.paging import PageQuery, page_of
 from accounts.http.versions import etag, if_match
 from accounts.http.views import ApiView, checked_external_id
 from accounts.models import Subject
@@ -22,8 +22,9 @@ from consent.services import people
 class Subjects(ApiView):
     required_scopes: ClassVar = {"GET": Scope.SUBJECTS_READ}
 
-    @extend_schema(operation_id="list_subjects", parameters=[PageQuery], responses=SubjectListed(many=True))
+    @extend_schema(operation_id="list_subjects", parameters=[PageQuery], responses=page_of(SubjectListed))
     def get(self, request: Request) -> Response:
+        """List the people known to the tenant, by the tenant's own ids."""
         page = self.page()
         with self.tenant() as principal:
             rows = selectors.subjects_not_erased()
@@ -37,12 +38,14 @@ class OneSubject(ApiView):
 
     @extend_schema(operation_id="show_subject", responses=SubjectAnswer)
     def get(self, request: Request, external_id: str) -> Response:
+        """Show a person's account data. Recorded as a read."""
         with self.person(external_id) as subject:
             opened = people.read_subject(subject, principal=self.principal)
         return Response(_answer(opened), headers={"ETag": etag(opened.ref.version)})
 
     @extend_schema(operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState})
     def put(self, request: Request, external_id: str) -> Response:
+        """Make a person known, or replace their account data. An erased person's id makes a new person."""
         body = self.parse(SubjectInput)
         data = AccountData(**body | {"age_band": AgeBand(body["age_band"])})
         checked, if_version = checked_external_id(external_id), if_match(request)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.api.serializers import JobAnswer, job_answer
 from accounts.http.fields import ExactInstant, ExactInteger, ExactText, StrictSerializer
-from accounts.http.paging import PageQuery
+from accounts.http.paging import PageQuery, page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -24,6 +24,7 @@ from memory.services.documents import NewDocument
 from memory.services.searching import search_knowledge
 
 MAX_DOCUMENT = 500_000
+DOCUMENT_STATES = list(Document.State.values)
 _TAG = r"^[\w][\w .:/-]{0,49}$"
 
 
@@ -52,7 +53,7 @@ class DocumentListed(serializers.Serializer[Any]):
     source = serializers.CharField()  # type: ignore[assignment] # a field's name
     tags = serializers.ListField(child=serializers.CharField())
     project = serializers.UUIDField(allow_null=True, source="project_id")
-    state = serializers.ChoiceField(choices=Document.State.values)
+    state = serializers.ChoiceField(choices=DOCUMENT_STATES)
     version = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -91,8 +92,9 @@ class SearchAnswer(serializers.Serializer[Any]):
 class Documents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.KNOWLEDGE_READ, "POST": Scope.KNOWLEDGE_WRITE}
 
-    @extend_schema(operation_id="list_documents", parameters=[PageQuery], responses=DocumentListed(many=True))
+    @extend_schema(operation_id="list_documents", parameters=[PageQuery], responses=page_of(DocumentListed))
     def get(self, request: Request) -> Response:
+        """List the documents this key may see, without their texts."""
         page = self.page()
         with self.tenant() as principal:
             rows = selectors.documents(principal, after=page.after)[: page.limit + 1]
@@ -100,6 +102,7 @@ class Documents(ApiView):
 
     @extend_schema(operation_id="store_document", request=DocumentInput, responses={202: DocumentStored})
     def post(self, request: Request) -> Response:
+        """Store or replace a document; a worker cuts, embeds and indexes it, and the job says how far it is."""
         body = self.parse(DocumentInput)
         project_id = body.pop("project", None)
         new = NewDocument(**body | {"tags": tuple(body["tags"])})
@@ -123,11 +126,13 @@ class OneDocument(ApiView):
 
     @extend_schema(operation_id="show_document", responses=DocumentAnswer)
     def get(self, request: Request, document_id: UUID) -> Response:
+        """Show a document with its text."""
         with self.tenant() as principal:
             return Response(DocumentAnswer(documents.read_document(document_id, principal=principal)).data)
 
     @extend_schema(operation_id="remove_document", responses={200: MemoryState})
     def delete(self, request: Request, document_id: UUID) -> Response:
+        """Remove a document with its passages."""
         with self.tenant() as principal:
 
             def remove() -> Answer:
@@ -142,6 +147,7 @@ class SearchKnowledge(ApiView):
 
     @extend_schema(operation_id="search_knowledge", request=SearchInput, responses=SearchAnswer)
     def post(self, request: Request) -> Response:
+        """Search the shared knowledge by meaning and by words."""
         body = self.parse(SearchInput)
         encoded = encode([body["query"]])
         with self.tenant() as principal:

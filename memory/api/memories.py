@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import FieldError, ProjectForbidden, ValidationFailed
-from accounts.http.paging import Page
+from accounts.http.paging import Page, page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -37,9 +37,10 @@ class Memories(ApiView):
     @extend_schema(
         operation_id="list_memories",
         parameters=[shapes.MemoriesQuery],
-        responses=shapes.MemoryAnswer(many=True),
+        responses=page_of(shapes.MemoryAnswer),
     )
     def get(self, request: Request, external_id: str) -> Response:
+        """List what can be recalled of a person from this project and agent, newest first."""
         query = self.parse_query(shapes.MemoriesQuery)
         page = Page.of(query)
         with self.person(external_id) as subject:
@@ -50,6 +51,7 @@ class Memories(ApiView):
 
     @extend_schema(operation_id="store_memories", request=_ONE_OR_MANY, responses={201: shapes.MemoriesStored})
     def post(self, request: Request, external_id: str) -> Response:
+        """Store one memory as given, or up to a hundred, all or none."""
         given = request.data if isinstance(request.data, dict) else {}
         if "messages" in given or given.get("infer") is True:
             raise MessagesNotTaken
@@ -71,6 +73,7 @@ class OneMemory(ApiView):
 
     @extend_schema(operation_id="show_memory", parameters=[shapes.OneMemoryQuery], responses=shapes.MemoryAnswer)
     def get(self, request: Request, external_id: str, memory_id: UUID) -> Response:
+        """Show one memory, current or replaced."""
         query = self.parse_query(shapes.OneMemoryQuery)
         with self.person(external_id) as subject:
             view = view_for(self.principal, project_id=query.pop("project", None), history=True, **query)
@@ -80,6 +83,7 @@ class OneMemory(ApiView):
 
     @extend_schema(operation_id="forget_memory", responses={200: shapes.MemoryState})
     def delete(self, request: Request, external_id: str, memory_id: UUID) -> Response:
+        """Delete a memory for good: its row, its place in the index, its descent."""
         with self.person(external_id) as subject:
 
             def forget() -> Answer:
@@ -94,6 +98,7 @@ class Recall(ApiView):
 
     @extend_schema(operation_id="recall", request=shapes.RecallInput, responses=shapes.RecallAnswer)
     def post(self, request: Request, external_id: str) -> Response:
+        """Answer a question from a person's memory and the shared knowledge, as far as each may be used now."""
         body = self.parse(shapes.RecallInput)
         _refuse_across(self, body["across_projects"])
         asked = _recall_request(body)

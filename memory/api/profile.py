@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import selectors as accounts
-from accounts.http.paging import PageQuery
+from accounts.http.paging import PageQuery, page_of
 from accounts.http.versions import etag, if_match
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
@@ -20,10 +20,9 @@ from memory.services import profile
 class ProfileKeys(ApiView):
     required_scopes: ClassVar = {"GET": Scope.PROFILE_READ}
 
-    @extend_schema(
-        operation_id="list_profile_keys", parameters=[PageQuery], responses=shapes.ProfileKeyAnswer(many=True)
-    )
+    @extend_schema(operation_id="list_profile_keys", parameters=[PageQuery], responses=page_of(shapes.ProfileKeyAnswer))
     def get(self, request: Request) -> Response:
+        """List the profile keys that are declared."""
         page = self.page()
         with self.tenant():
             rows = selectors.profile_keys(after=page.after)[: page.limit + 1]
@@ -40,6 +39,7 @@ class OneProfileKey(ApiView):
         responses=shapes.ProfileKeyAnswer,
     )
     def put(self, request: Request, key: str) -> Response:
+        """Declare a profile key with its JSON Schema, for the tenant or one project, or change it."""
         query, body = self.parse_query(shapes.ProjectQuery), self.parse(shapes.ProfileKeyInput)
         with self.tenant() as principal:
 
@@ -57,9 +57,10 @@ class Profile(ApiView):
     @extend_schema(
         operation_id="list_profile",
         parameters=[shapes.ProjectQuery],
-        responses=shapes.ProfileLineAnswer(many=True),
+        responses=page_of(shapes.ProfileLineAnswer),
     )
     def get(self, request: Request, external_id: str) -> Response:
+        """List a person's profile values that may appear."""
         query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
             lines = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"))
@@ -79,6 +80,7 @@ class OneProfileValue(ApiView):
         responses=shapes.ProfileLineAnswer,
     )
     def get(self, request: Request, external_id: str, key: str) -> Response:
+        """Show one profile value."""
         query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
             (line,) = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"), key=key)
@@ -91,6 +93,7 @@ class OneProfileValue(ApiView):
         responses=shapes.ProfileState,
     )
     def put(self, request: Request, external_id: str, key: str) -> Response:
+        """Set a declared profile key to a value that satisfies its schema."""
         query, body, version = (
             self.parse_query(shapes.ProjectQuery),
             self.parse(shapes.ProfileInput),
@@ -117,6 +120,7 @@ class OneProfileValue(ApiView):
         responses={200: shapes.MemoryState},
     )
     def delete(self, request: Request, external_id: str, key: str) -> Response:
+        """Remove a profile value for good."""
         query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
 

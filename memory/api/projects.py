@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts import selectors
 from accounts.http.fields import ExactBoolean, ExactText, StrictSerializer
-from accounts.http.paging import PageQuery
+from accounts.http.paging import PageQuery, page_of
 from accounts.http.views import ApiView
 from accounts.models import Project
 from accounts.scopes import Scope
@@ -37,8 +37,9 @@ class ProjectAnswer(serializers.Serializer[Any]):
 class Projects(ApiView):
     required_scopes: ClassVar = {"GET": Scope.PROJECTS_READ, "POST": Scope.PROJECTS_WRITE}
 
-    @extend_schema(operation_id="list_projects", parameters=[PageQuery], responses=ProjectAnswer(many=True))
+    @extend_schema(operation_id="list_projects", parameters=[PageQuery], responses=page_of(ProjectAnswer))
     def get(self, request: Request) -> Response:
+        """List the projects this key may see."""
         page = self.page()
         with self.tenant() as principal:
             rows = selectors.projects_of(principal, after=page.after)[: page.limit + 1]
@@ -46,6 +47,7 @@ class Projects(ApiView):
 
     @extend_schema(operation_id="create_project", request=ProjectInput, responses={201: ProjectAnswer})
     def post(self, request: Request) -> Response:
+        """Create a project with its recall policy."""
         body = self.parse(ProjectInput)
         with self.tenant() as principal:
             return self.once(lambda: Answer(_answer(create_project(**body, actor=principal.actor)), 201))
@@ -56,11 +58,13 @@ class OneProject(ApiView):
 
     @extend_schema(operation_id="show_project", responses=ProjectAnswer)
     def get(self, request: Request, project_id: UUID) -> Response:
+        """Show a project."""
         with self.tenant() as principal:
             return Response(_answer(selectors.project_by_id(principal, project_id)))
 
     @extend_schema(operation_id="put_project", request=ProjectInput, responses=ProjectAnswer)
     def put(self, request: Request, project_id: UUID) -> Response:
+        """Replace a project's name and settings."""
         body = self.parse(ProjectInput)
         with self.tenant() as principal:
             project = selectors.project_by_id(principal, project_id)

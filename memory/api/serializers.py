@@ -23,12 +23,15 @@ MAX_BATCH = 100
 MAX_METADATA_BYTES = 4096
 _CATEGORY = r"^[a-z][a-z0-9_]{0,39}$"
 _NAME = 100
-# What a key may say of where a memory comes from; confirmed by the person is for the person alone to say.
-SOURCES = [source.name.lower() for source in SourceClass if source is not SourceClass.PERSON_CONFIRMED]
 
 
 def names(enum: Any) -> list[str]:
     return [member.name.lower() for member in enum]
+
+
+KINDS, STATES, AUDIENCES, ALL_SOURCES = names(Kind), names(State), names(Audience), names(SourceClass)
+# What a key may say of where a memory comes from; confirmed by the person is for the person alone to say.
+SOURCES = [name for name in ALL_SOURCES if name != SourceClass.PERSON_CONFIRMED.name.lower()]
 
 
 class MetadataField(serializers.DictField):
@@ -65,7 +68,7 @@ class MemoryItem(StrictSerializer):
     """One memory, stored as given. Exactly the text sent is kept; it is normalised only for search."""
 
     text = ExactText(max_length=MAX_TEXT)
-    kind = serializers.ChoiceField(choices=names(Kind), default="semantic")
+    kind = serializers.ChoiceField(choices=KINDS, default="semantic")
     source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
     confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
@@ -75,7 +78,7 @@ class MemoryItem(StrictSerializer):
     expires_at = ExactInstant(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="")
-    audience = serializers.ChoiceField(choices=names(Audience), default="private")
+    audience = serializers.ChoiceField(choices=AUDIENCES, default="private")
     supersedes = serializers.ListField(child=serializers.UUIDField(), max_length=20, default=list)
     derived_from = serializers.ListField(child=serializers.UUIDField(), max_length=100, default=list)
 
@@ -103,7 +106,7 @@ class BatchInput(StrictSerializer):
 
 class StoredAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
-    state = serializers.ChoiceField(choices=names(State))
+    state = serializers.ChoiceField(choices=STATES)
     version = serializers.IntegerField()
     vector = serializers.ChoiceField(choices=["stored", "pending"])
 
@@ -121,10 +124,10 @@ class MemoryState(serializers.Serializer[Any]):
 class MemoryAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     text = serializers.CharField()
-    kind = serializers.ChoiceField(choices=names(Kind))
-    state = serializers.ChoiceField(choices=names(State))
-    source = serializers.ChoiceField(choices=names(SourceClass))  # type: ignore[assignment] # a field's name
-    audience = serializers.ChoiceField(choices=names(Audience))
+    kind = serializers.ChoiceField(choices=KINDS)
+    state = serializers.ChoiceField(choices=STATES)
+    source = serializers.ChoiceField(choices=ALL_SOURCES)  # type: ignore[assignment] # a field's name
+    audience = serializers.ChoiceField(choices=AUDIENCES)
     importance = serializers.FloatField()
     confidence = serializers.FloatField()
     categories = serializers.ListField(child=serializers.CharField())
@@ -147,7 +150,7 @@ class MemoriesQuery(PageQuery):
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
     history = serializers.BooleanField(default=False, help_text="Show what was replaced or has run out too.")
-    kind = serializers.ChoiceField(choices=names(Kind), required=False)
+    kind = serializers.ChoiceField(choices=KINDS, required=False)
     category = serializers.RegexField(_CATEGORY, required=False)
     created_after = ExactInstant(required=False)
 
@@ -165,7 +168,7 @@ class RecallInput(StrictSerializer):
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
     across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
     as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
-    kinds = serializers.ListField(child=serializers.ChoiceField(choices=names(Kind)), max_length=3, default=list)
+    kinds = serializers.ListField(child=serializers.ChoiceField(choices=KINDS), max_length=3, default=list)
     categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)

@@ -7,7 +7,7 @@ from memory.models import Session
 
 
 def session_for_writing(name: str, project_id: UUID | None, decision: Decision) -> UUID:
-    """The session of this name, made when it is new."""
+    """The session of this name, made when it is new; of several who make it at once one does, and all get it."""
     found = session_id_of(name, decision)
     if found is not None:
         return found
@@ -18,8 +18,8 @@ def session_for_writing(name: str, project_id: UUID | None, decision: Decision) 
         name_digest=_digest(name, decision),
     )
     seal_fields(row, decision, name_sealed=name.encode())
-    row.save(force_insert=True)
-    return row.id
+    Session.objects.bulk_create([row], ignore_conflicts=True)
+    return session_id_of(name, decision) or row.id
 
 
 def session_id_of(name: str, decision: Decision) -> UUID | None:

@@ -66,7 +66,7 @@ UNDER_SUBJECT_KEY = bytes.fromhex(
 ROOT_KEY_TEXT = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="  # base64 of KEY
 
 
-# --- frozen --------------------------------------------------------------------------------------------------------
+# --- frozen -------------------------------------------------------------------------------------------------------
 
 
 def test_associated_data_is_frozen():
@@ -154,7 +154,7 @@ def test_key_uses_keep_their_numbers():
     assert {use.name: use.value for use in KeyUse} == {"CONTENT": 1, "INDEX": 2, "TENANT": 3}
 
 
-# --- rules ---------------------------------------------------------------------------------------------------------
+# --- rules --------------------------------------------------------------------------------------------------------
 
 
 @given(key=st.binary(min_size=32, max_size=32), label=st.sampled_from(["content", "index", "wrap", "terms"]))

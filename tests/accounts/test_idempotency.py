@@ -39,7 +39,7 @@ def assert_mismatch(answer):
     assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_mismatch")
 
 
-# --- the same request -------------------------------------------------------------------------------------------------
+# --- the same request ------------------------------------------------------------------------------------------------
 
 
 def test_a_retry_is_answered_as_the_first_was_and_nothing_is_doubled(known):
@@ -132,7 +132,7 @@ def test_eight_requests_at_once_without_a_key_store_eight(known):
     assert len(known.listed()) == 8
 
 
-# --- another request --------------------------------------------------------------------------------------------------
+# --- another request -------------------------------------------------------------------------------------------------
 
 
 def test_another_body_under_the_same_key_is_refused(known):
@@ -183,7 +183,7 @@ def test_another_tenant_may_use_the_same_key(known, zenith):
     assert "Idempotency-Replayed" not in other
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 def test_a_refused_attempt_leaves_no_record_and_the_retry_is_done(mia):
@@ -224,7 +224,7 @@ def test_a_key_is_up_to_255_printable_characters(known, key, status):
         assert [error["pointer"] for error in answer.json()["errors"]] == ["Idempotency-Key"]
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
+# --- what is kept ----------------------------------------------------------------------------------------------------
 
 
 def test_neither_key_nor_content_is_kept(known, superuser):

@@ -45,7 +45,7 @@ def events(world, action):
     return world.admin.get(f"/v1/audit/events?action={action}").json()["items"]
 
 
-# --- contents --------------------------------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------------------------
 
 
 def test_a_grant_opens_the_contents_it_names(known):
@@ -113,7 +113,7 @@ def test_index_data_is_not_content(known):
         open_content(segment.body_sealed, granted(known, [segment.id]))
 
 
-# --- index data ------------------------------------------------------------------------------------------------------
+# --- index data -----------------------------------------------------------------------------------------------------
 
 
 def test_a_decision_opens_index_data(known):
@@ -146,7 +146,7 @@ def test_a_decision_opens_no_content(known):
         open_index(row.content_sealed, known.decides(Act.LIST))
 
 
-# --- refusals --------------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def test_a_refused_decision_gives_no_grant_and_no_entry_of_a_read(known):
@@ -194,7 +194,7 @@ def test_sealing_anew_raises_the_content_version(known):
     assert open_content(entry.value_sealed, granted(known, [entry.id])) == b"x"
 
 
-# --- names -----------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_pseudonym_is_one_persons_and_stays(known, leo):

@@ -49,7 +49,7 @@ def kinds(superuser, subject_id):
     return [kind for (kind,) in rows.fetchall()]
 
 
-# --- destroying -------------------------------------------------------------------------------------------------------
+# --- destroying ------------------------------------------------------------------------------------------------------
 
 
 def test_destroyed_keys_open_nothing_at_once_when_the_epoch_rises(known):
@@ -136,7 +136,7 @@ def test_one_tenant_cannot_destroy_anothers_keys(known, zenith, superuser):
     assert kinds(superuser, known.id) == ["subject", "subject_audit"]
 
 
-# --- wrapped ----------------------------------------------------------------------------------------------------------
+# --- wrapped ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_wrapped_key_does_not_unwrap_in_another_persons_row(known, superuser):
@@ -205,7 +205,7 @@ def test_the_cache_is_bounded(acme):
     assert full.get((acme.id, None, 10)) is keys
 
 
-# --- orphans ----------------------------------------------------------------------------------------------------------
+# --- orphans ---------------------------------------------------------------------------------------------------------
 
 
 def make_orphan(world):

@@ -64,7 +64,7 @@ def assert_alarm(world, answer, row_id):
     ]
 
 
-# --- moved, replaced, altered ---------------------------------------------------------------------------------------
+# --- moved, replaced, altered --------------------------------------------------------------------------------------
 
 
 def test_untouched_values_open(known):
@@ -233,7 +233,7 @@ def test_an_older_segment_put_back_does_not_open(known, superuser):
     assert_alarm(known.world, known.world.agent.get(f"{known.path}/memories"), row_id)
 
 
-# --- plaintext ------------------------------------------------------------------------------------------------------
+# --- plaintext -----------------------------------------------------------------------------------------------------
 
 SEALED_COLUMNS = [
     (Subject, "external_id_sealed"),
@@ -304,7 +304,7 @@ def test_a_sealed_field_has_no_default():
     assert ProfileEntry().value_sealed is None
 
 
-# --- rendering ------------------------------------------------------------------------------------------------------
+# --- rendering -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
