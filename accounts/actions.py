@@ -9,6 +9,9 @@ ACTIONS = (
     AuditAction("accounts.membership.granted", "A member was given a role in a tenant", "membership"),
     AuditAction("accounts.key.created", "An API key was created", "api_key"),
     AuditAction("accounts.key.revoked", "An API key was revoked", "api_key"),
+    AuditAction(
+        "accounts.authentication.refused", "Keys that name the tenant were refused", "api_key", counts=("attempts",)
+    ),
     AuditAction("accounts.request.refused", "A request was refused because the key lacks a scope", "api_key"),
     AuditAction("accounts.request.replayed", "A write was answered from its idempotency record", "request"),
     AuditAction("accounts.seal.mismatched", "A sealed value was not what was sealed in its place", "row"),

@@ -8,7 +8,7 @@ from accounts.credentials import parse_key
 from accounts.errors import Unauthenticated
 from accounts.tenancy import scope
 from accounts.types import Principal
-from accounts.usage import note_key_use
+from accounts.usage import note_key_use, note_refused_key
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -22,6 +22,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         with scope(claimed.tenant_id):
             principal = selectors.principal_of(claimed)
         if principal is None:
+            note_refused_key(claimed.tenant_id)
             raise Unauthenticated
         note_key_use(principal)
         return None, principal

@@ -3,7 +3,6 @@
 import json
 import logging
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from celery import current_app, shared_task
@@ -13,7 +12,9 @@ from accounts import keystore, selectors
 from accounts.models import ApiKey, Subject
 from accounts.services.idempotency import forget_old_records
 from accounts.tenancy import ALL, scope
-from accounts.usage import KEY_USE, lossy_store
+from accounts.usage import KEY_USE, REFUSED_KEYS, lossy_store, taken
+from audit import services as audit
+from audit.types import Actor
 
 logger = logging.getLogger(__name__)
 
@@ -72,17 +73,28 @@ def sweep_orphan_keys(tenant_id: UUID, older_than: timedelta = ORPHAN_AGE) -> in
 @shared_task(ignore_result=True)
 def store_key_use() -> int:
     """Bring the counted key uses into the rows. Loses at most what Valkey lost."""
-    uses: dict[bytes, bytes] = lossy_store().try_call(_take_key_uses, default={})
+    uses: dict[str, int] = lossy_store().try_call(lambda client: taken(client, KEY_USE), default={})
     for member, seconds in uses.items():
-        tenant_id, key_id = (UUID(part) for part in member.decode().split(":"))
+        tenant_id, key_id = (UUID(part) for part in member.split(":"))
         with scope(tenant_id):
-            ApiKey.objects.filter(id=key_id).update(last_used_at=datetime.fromtimestamp(int(seconds), UTC))
+            ApiKey.objects.filter(id=key_id).update(last_used_at=datetime.fromtimestamp(seconds, UTC))
     return len(uses)
 
 
-def _take_key_uses(client: Any) -> dict[bytes, bytes]:
-    pipeline = client.pipeline(transaction=True)
-    pipeline.hgetall(KEY_USE)
-    pipeline.delete(KEY_USE)
-    found: dict[bytes, bytes] = pipeline.execute()[0]
-    return found
+@shared_task(ignore_result=True)
+def record_refused_keys() -> int:
+    """Enter in each tenant's log how many keys that name it were refused; what names no tenant is not kept."""
+    refused: dict[str, int] = lossy_store().try_call(lambda client: taken(client, REFUSED_KEYS), default={})
+    known = set(selectors.tenant_ids()) if refused else set()
+    for tenant_id, count in refused.items():
+        if UUID(tenant_id) in known:
+            audit.record_committed(
+                tenant_id=UUID(tenant_id),
+                actor=Actor("system", "authentication"),
+                action="accounts.authentication.refused",
+                decision="refused",
+                reason="unauthenticated",
+                counts={"attempts": count},
+                result="refused",
+            )
+    return len(refused)

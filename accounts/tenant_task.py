@@ -26,10 +26,10 @@ class TenantTask(Task[..., Any]):
         return contextvars.Context().run(super().__call__, tenant_id=UUID(tenant_id), **given)
 
     def on_failure(self, exc: Exception, task_id: str, args: object, kwargs: dict[str, str], einfo: object) -> None:
-        """The last try failed: whoever asks about the job is told, by the error's name and no more."""
+        """The last try failed: whoever asks about the job is told, by the error's code and no more."""
         if "job_id" in kwargs:
             with scope(UUID(kwargs["tenant_id"]), ALL):
-                fail_job(UUID(kwargs["job_id"]), type(exc).__name__)
+                fail_job(UUID(kwargs["job_id"]), getattr(exc, "code", "failed"))
 
 
 def tenant_task(base: type[TenantTask] = TenantTask, **options: Any) -> Callable[[Callable[..., Any]], TenantTask]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 CALL_SECONDS = 0.2
 PAUSE_SECONDS = 5.0
 KEY_USE = "fmn:key-use"
+REFUSED_KEYS = "fmn:refused-keys"
 
 
 class LossyStore:
@@ -31,7 +33,7 @@ class LossyStore:
         self._lock = threading.Lock()
 
     def try_call[T](self, call: Callable[[Any], T], default: T) -> T:
-        if time.monotonic() < self._paused_until:
+        if self.paused:
             return default
         try:
             return call(self.client)
@@ -41,6 +43,11 @@ class LossyStore:
             logger.warning("Valkey cannot be reached (%s); uses are not counted meanwhile", type(error).__name__)
             return default
 
+    @property
+    def paused(self) -> bool:
+        """Whether a call has just failed, so that none is tried."""
+        return time.monotonic() < self._paused_until
+
     def available(self) -> bool:
         return self.try_call(lambda client: bool(client.ping()), default=False)
 
@@ -48,6 +55,19 @@ class LossyStore:
 @cache
 def lossy_store() -> LossyStore:
     return LossyStore(settings.REDIS_URL)
+
+
+def note_refused_key(tenant_id: UUID) -> None:
+    """Count a key that opened nothing, by the tenant it claims. What tenant that is, if any, is found out later."""
+    lossy_store().try_call(lambda client: client.hincrby(REFUSED_KEYS, str(tenant_id), 1), default=0)
+
+
+def taken(client: Any, name: str) -> dict[str, int]:
+    """A hash of counts, and remove it."""
+    pipeline = client.pipeline(transaction=True)
+    pipeline.hgetall(name)
+    pipeline.delete(name)
+    return {member.decode(): int(count) for member, count in pipeline.execute()[0].items()}
 
 
 def note_key_use(principal: Principal) -> None:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from accounts.errors import PayloadTooLarge
 from accounts.http.parsing import MAX_BODY_BYTES
+from accounts.usage import lossy_store
 from audit.context import request_id
 from config.problems import problem
 
@@ -18,7 +19,10 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 class RequestIdentity:
-    """Takes the caller's `X-Request-Id` when it is harmless, else makes one; answers with it."""
+    """Takes the caller's `X-Request-Id` when it is harmless, else makes one; answers with it.
+
+    `X-Degraded: valkey` says that uses are not counted and background work starts late; everything else works.
+    """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -33,6 +37,8 @@ class RequestIdentity:
             request_id.reset(token)
         response["X-Request-Id"] = identity
         response.setdefault("Cache-Control", "no-store")
+        if lossy_store().paused:
+            response["X-Degraded"] = "valkey"
         return response
 
 

@@ -3,16 +3,20 @@
 Called before a transaction is opened: encoding may take long, and a lock is not held meanwhile.
 """
 
+import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
 
-from memory.embedding import Embedder, EmbedderUnavailable, embedder_from, quantise
+from memory.embedding import EmbedderCorrupt, EmbedderUnavailable, embedder_from, quantise
 from memory.embedding.minilm import WordPieceCounter
 from memory.ranking import QueryVector
 from memory.types import Floats, StoredVector
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,29 @@ class Encoded:
 
 
 def encode(texts: Sequence[str]) -> Encoded | None:
-    """None when the embedder does not answer in time: the caller goes on with words alone and says so."""
+    """For somebody who waits. None when the embedder is late: the caller goes on with words alone and says so."""
+    return _encode(texts, settings.EMBEDDER_TIMEOUT_SECONDS)
+
+
+def encode_patiently(texts: Sequence[str]) -> Encoded | None:
+    """For a job. None when there is no embedder for now: the job is tried again."""
+    return _encode(texts, settings.EMBEDDER_JOB_TIMEOUT_SECONDS)
+
+
+def _encode(texts: Sequence[str], seconds: float) -> Encoded | None:
     try:
-        embedder = the_embedder()
+        embedder = embedder_from(settings.EMBEDDER, seconds)
         return Encoded(embedder.model_number, embedder.floor, embedder.encode(texts))
     except EmbedderUnavailable:
         return None
+    except (EmbedderCorrupt, ImportError):
+        logger.exception("the embedder cannot be loaded; memory works by words alone")
+        return None
 
 
-def the_embedder() -> Embedder:
-    return embedder_from(settings.EMBEDDER, settings.EMBEDDER_TIMEOUT_SECONDS)
+def warm_up() -> None:
+    """Load the model beside whatever else is starting, so that the first question does not wait for it."""
+    threading.Thread(target=encode, args=(["warm up"],), daemon=True).start()
 
 
 def count_tokens(text: str) -> int:

@@ -2,23 +2,25 @@
 
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from accounts.errors import NotFound
 from accounts.types import Principal
 from memory.models import Document, ProfileKey
 
 
-def profile_keys(*, after: UUID | None) -> QuerySet[ProfileKey]:
-    rows = ProfileKey.objects.order_by("id")
-    return rows.filter(id__gt=after) if after else rows
+def profile_keys(principal: Principal, *, after: UUID | None) -> QuerySet[ProfileKey]:
+    return _seen_by(principal, ProfileKey.objects.order_by("id"), after)
 
 
 def documents(principal: Principal, *, after: UUID | None) -> QuerySet[Document]:
-    """The documents this key may see: all, or, for a key bound to a project, that project's and the unscoped."""
-    rows = Document.objects.defer("text").order_by("id")
+    return _seen_by(principal, Document.objects.defer("text").order_by("id"), after)
+
+
+def _seen_by[M: Model](principal: Principal, rows: QuerySet[M], after: UUID | None) -> QuerySet[M]:
+    """What this key may see: all, or, for a key bound to a project, that project's and the unscoped."""
     if principal.project_id:
-        rows = rows.filter(project__isnull=True) | rows.filter(project_id=principal.project_id)
+        rows = rows.filter(Q(project__isnull=True) | Q(project_id=principal.project_id))
     return rows.filter(id__gt=after) if after else rows
 
 

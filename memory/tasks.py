@@ -22,7 +22,7 @@ from consent.types import Act
 from memory import index as sealed_index
 from memory.chunking import Chunk as Piece
 from memory.chunking import heading_of, searchable_text
-from memory.encoding import Encoded, encode
+from memory.encoding import Encoded, encode_patiently
 from memory.models import Document, IndexSegment, Memory
 from memory.services import documents
 from memory.services.reading import opened, rows_in_order
@@ -30,12 +30,14 @@ from memory.usage import take_memory_uses
 
 logger = logging.getLogger(__name__)
 
-TEXTS_AT_ONCE = 32
+TEXTS_AT_ONCE = 16
 RETRY: dict[str, Any] = {"max_retries": 8, "retry_backoff": 2, "retry_backoff_max": 300, "retry_jitter": True}
 
 
 class EmbedderStillAway(Exception):
     """No vectors yet; the task is tried again later."""
+
+    code = "embedder_unavailable"
 
 
 @tenant_task(autoretry_for=(EmbedderStillAway,), **RETRY)
@@ -44,7 +46,7 @@ def embed_pending(*, tenant_id: UUID, subject_id: UUID) -> int:
     texts = _texts_without_vector(tenant_id, subject_id)
     done = 0
     for batch in batched(texts.items(), TEXTS_AT_ONCE):
-        encoded = encode([text for _, (text, _) in batch])
+        encoded = encode_patiently([text for _, (text, _) in batch])
         if encoded is None:
             raise EmbedderStillAway
         done += _store_vectors(
@@ -116,7 +118,7 @@ def ingest_document(*, tenant_id: UUID, document_id: UUID, job_id: UUID) -> None
 def _encoded_pieces(tenant_id: UUID, job_id: UUID, document: Document, pieces: list[Piece]) -> Iterator[Encoded]:
     done = 0
     for batch in batched(pieces, TEXTS_AT_ONCE):
-        encoded = encode([searchable_text(document.title, heading_of(piece), piece.text) for piece in batch])
+        encoded = encode_patiently([searchable_text(document.title, heading_of(piece), piece.text) for piece in batch])
         if encoded is None:
             raise EmbedderStillAway
         yield encoded

@@ -20,5 +20,5 @@ class ShowJob(ApiView):
     @extend_schema(operation_id="show_job", responses=JobAnswer)
     def get(self, request: Request, job_id: UUID) -> Response:
         """Show a piece of background work: state, progress, and at its end the ids and counts of its result."""
-        with self.tenant(ALL):
-            return Response(job_answer(selectors.job_by_id(job_id)))
+        with self.tenant(ALL) as principal:
+            return Response(job_answer(selectors.job_by_id(principal, job_id)))

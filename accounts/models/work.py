@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from accounts.constraints import tenant_keys
+from accounts.constraints import CompositeForeignKey, tenant_keys
 from accounts.tenancy import OptionalPersonModel
 
 
@@ -16,6 +16,9 @@ class Job(OptionalPersonModel):
         SUCCEEDED = "succeeded"
         FAILED = "failed"
 
+    project = models.ForeignKey(
+        "accounts.Project", null=True, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
+    )
     kind = models.CharField(max_length=40)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     done = models.PositiveIntegerField(default=0)
@@ -26,7 +29,15 @@ class Job(OptionalPersonModel):
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta(OptionalPersonModel.Meta):
-        constraints = tenant_keys(person=True)
+        constraints = [
+            *tenant_keys(person=True),
+            CompositeForeignKey(
+                name="accounts_job_project",
+                columns=["tenant_id", "project_id"],
+                to="accounts.Project",
+                to_columns=["tenant_id", "id"],
+            ),
+        ]
 
 
 class OutboxEntry(OptionalPersonModel):

@@ -19,11 +19,11 @@ from audit.types import Actor
 logger = logging.getLogger(__name__)
 
 
-def queue_job(kind: str, task: str, **arguments: UUID) -> JobRef:
+def queue_job(kind: str, task: str, *, project_id: UUID | None, **arguments: UUID) -> JobRef:
     """Write a job and the outbox entry of its task, in the caller's transaction. Arguments are ids, and only ids."""
     entered = current_scope()
     subject_id = None if isinstance(entered.subject, Reach) else entered.subject
-    job = Job.objects.create(tenant_id=entered.tenant_id, subject_id=subject_id, kind=kind)
+    job = Job.objects.create(tenant_id=entered.tenant_id, subject_id=subject_id, project_id=project_id, kind=kind)
     job.refresh_from_db()
     send_later(task, job_id=job.id, **arguments)
     return job_ref(job)

@@ -68,16 +68,19 @@ def change_subject(
     data: AccountData,
     *,
     principal: Principal,
-    decide: Callable[[SubjectRef], Decision],
+    decision: Decision,
     if_version: int | None = None,
 ) -> SubjectRef:
-    """Replace a person's account data. Raises PreconditionFailed when `if_version` is not the current one."""
+    """Replace a person's account data. Raises PreconditionFailed when `if_version` is not the current one.
+
+    The decision comes first, since it takes the person's lock: whoever uses a person locks the person before a row.
+    """
     row = Subject.objects.select_for_update(no_key=True).get(id=subject.id)
     if if_version is not None and if_version != row.version:
         raise PreconditionFailed
     row.version += 1
     row.updated_at = datetime.now(UTC)
-    _set_account(row, external_id, data, decide(subject_ref(row)))
+    _set_account(row, external_id, data, decision)
     row.save()
     _record("accounts.subject.changed", row, principal)
     return subject_ref(row)

@@ -96,7 +96,9 @@ ROOT_KEY_PROVIDER = env_text("ROOT_KEY_PROVIDER", "accounts.rootkey.LocalRootKey
 READ_ROOT_KEY = partial(env_secret, "ROOT_KEY")
 
 EMBEDDER = env_text("EMBEDDER", "memory.embedding.minilm.MiniLM")
+# A question waits this long for its vector; a job, which nobody waits for, much longer.
 EMBEDDER_TIMEOUT_SECONDS = env_float("EMBEDDER_TIMEOUT_SECONDS", 2.0)
+EMBEDDER_JOB_TIMEOUT_SECONDS = env_float("EMBEDDER_JOB_TIMEOUT_SECONDS", 120.0)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.ApiKeyAuthentication"],
@@ -149,13 +151,14 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 3600,
+    "visibility_timeout": 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 1,
 }
 CELERY_BEAT_SCHEDULE = {
     "relay the outbox": {"task": "accounts.tasks.relay_outbox", "schedule": 2.0, "options": {"expires": 2}},
     "store key use": {"task": "accounts.tasks.store_key_use", "schedule": 60.0, "options": {"expires": 60}},
+    "record refused keys": {"task": "accounts.tasks.record_refused_keys", "schedule": 60.0, "options": {"expires": 60}},
     "store memory use": {
         "task": "memory.tasks.store_memory_use",
         "schedule": 60.0,

@@ -42,7 +42,7 @@ def put_subject(
         external_id,
         data,
         principal=principal,
-        decide=lambda ref: decide(ref, Act.ACCOUNT, caller=principal),
+        decision=decide(known, Act.ACCOUNT, caller=principal),
         if_version=if_version,
     )
     return changed, False

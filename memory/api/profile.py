@@ -24,8 +24,8 @@ class ProfileKeys(ApiView):
     def get(self, request: Request) -> Response:
         """List the profile keys that are declared."""
         page = self.page()
-        with self.tenant():
-            rows = selectors.profile_keys(after=page.after)[: page.limit + 1]
+        with self.tenant() as principal:
+            rows = selectors.profile_keys(principal, after=page.after)[: page.limit + 1]
             return Response(page.answer(list(rows), _key_answer, lambda row: row.id))
 
 

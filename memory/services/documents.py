@@ -59,7 +59,7 @@ def store_document(new: NewDocument, *, principal: Principal, project_id: UUID |
         Document.objects.filter(id=row.id).update(version=F("version") + 1, updated_at=Now())
     row.refresh_from_db()
     _record("memory.document.stored", row.id, principal)
-    return row, queue_job("document", "memory.tasks.ingest_document", document_id=row.id)
+    return row, queue_job("document", "memory.tasks.ingest_document", project_id=row.project_id, document_id=row.id)
 
 
 def remove_document(document_id: UUID, *, principal: Principal) -> None:

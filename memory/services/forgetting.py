@@ -18,11 +18,14 @@ def forget_memory(subject: SubjectRef, memory_id: UUID, *, principal: Principal)
     Raises NotFound for an unknown memory, another person's, and one outside the project the key is bound to.
     """
     decision = require(decide(subject, Act.FORGET, caller=principal))
-    row = Memory.objects.select_for_update().filter(id=memory_id).first()
+    row = Memory.objects.filter(id=memory_id).first()
     if row is None or principal.project_id not in (None, row.project_id):
         raise NotFound
+    # The index first, as every write does: whoever changes a memory waits at the same place.
     sealed_index.change_entries(decision, removed=[memory_id])
-    row.delete()
+    deleted, _ = Memory.objects.filter(id=memory_id).delete()
+    if not deleted:
+        raise NotFound
     audit.record_in_transaction(
         tenant_id=subject.tenant_id,
         actor=principal.actor,

@@ -10,7 +10,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from accounts import selectors as accounts
-from accounts.errors import FieldError, NotFound, ValidationFailed
+from accounts.errors import NotFound
 from accounts.keys import Decision, seal_fields, subject_of, subject_pseudonym, term_key
 from accounts.services.jobs import send_later
 from accounts.types import Principal, SubjectRef
@@ -167,11 +167,9 @@ def _replace(row: Memory, new: NewMemory, decision: Decision, now: datetime) -> 
     """End what the new memory replaces at the moment it began; both stay, and `as_of` finds the old one before that."""
     if not new.supersedes:
         return
-    old_rows = list(Memory.objects.select_for_update(no_key=True).filter(id__in=new.supersedes))
-    if len(old_rows) != len(set(new.supersedes)) or row.id in new.supersedes:
-        raise NotFound("A memory named in `supersedes` is not one of this person's.")
+    old_rows = _in_scope(new.supersedes, row)
     for old in old_rows:
-        if old.state != State.ACTIVE or row.state != State.ACTIVE or old.project_id not in (None, row.project_id):
+        if old.state != State.ACTIVE or row.state != State.ACTIVE:
             raise SupersessionRefused
         old.state, old.superseded_at, old.superseded_by_id = State.SUPERSEDED, now, row.id
         old.valid_to = max(old.valid_from, row.valid_from)
@@ -182,12 +180,19 @@ def _replace(row: Memory, new: NewMemory, decision: Decision, now: datetime) -> 
     _record(decision, old_rows, action="memory.memory.superseded")
 
 
+def _in_scope(ids: Sequence[UUID], row: Memory) -> list[Memory]:
+    """The person's memories of these ids that the row's project may see, locked. Raises NotFound unless it is all of them."""
+    rows = Memory.objects.select_for_update(no_key=True).filter(id__in=ids).exclude(id=row.id).order_by("id")
+    seen = [each for each in rows if each.project_id in (None, row.project_id)]
+    if len(seen) != len(set(ids)):
+        raise NotFound("A memory named in `supersedes` or `derived_from` is not one of this person's.")
+    return seen
+
+
 def _descend(row: Memory, sources: Sequence[UUID], relation: str) -> None:
     if not sources:
         return
-    known = set(Memory.objects.filter(id__in=sources).values_list("id", flat=True))
-    if known != set(sources):
-        raise ValidationFailed(errors=[FieldError("/derived_from", "Not one of this person's memories.")])
+    _in_scope(sources, row)
     Lineage.objects.bulk_create(
         Lineage(
             tenant_id=row.tenant_id,

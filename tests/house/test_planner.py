@@ -1,4 +1,4 @@
-"""A small tenant beside a large one: shared knowledge is found as exactly as by brute force, whatever plan is chosen."""
+"""A small tenant beside a large one: shared knowledge is found as by brute force, whatever plan is chosen."""
 
 import numpy as np
 import psycopg
@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
-from psycopg import sql
 from uuid_utils.compat import uuid7
 
 from accounts.tenancy import scope
@@ -83,9 +82,19 @@ def search(query):
     return [found.id for found in find_chunks(KnowledgeQuery("§", encoded, limit=10))]
 
 
-def in_psycopg(query):
-    """The statement's placeholders are psycopg's own, so it is sent as it stands."""
-    return [row[0] for row in query.fetchmany(10)]
+def dense(connection, small, query):
+    """The ten best of the dense lane; its placeholders are psycopg's own, so the statement is sent as it stands."""
+    return [row[0] for row in connection.execute(_DENSE, small.parameters(query)).fetchmany(10)]
+
+
+def test_tenants_are_as_small_and_as_large_as_they_are_meant_to_be(connect_as, small):
+    with connect_as("postgres") as superuser:
+        sizes = superuser.execute(
+            "SELECT count(*) FROM memory_chunk JOIN memory_document d ON d.id = document_id WHERE d.name = 'bulk'"
+            " GROUP BY d.tenant_id ORDER BY 1"
+        ).fetchall()
+
+    assert sizes == [(50,), (40_000,)]
 
 
 def test_search_of_the_small_tenant_equals_brute_force(small):
@@ -105,34 +114,37 @@ def test_search_equals_brute_force_after_fifty_queries_on_one_connection(small):
     assert found == [small.nearest(query) for query in small.queries[50:]]
 
 
-def test_raw_statement_equals_brute_force_under_generic_plans(stack, small):
-    """Prepared at once and run often enough for the server to change to a plan that does not know the tenant."""
+def test_raw_statement_equals_brute_force_after_fifty_queries_on_one_connection(stack, small):
+    """Prepared at once and run often enough for the server to weigh a plan that does not know the tenant."""
     with psycopg.connect(stack.url("fmn_app"), prepare_threshold=0) as prepared:
         enter(prepared, Setting(str(small.tenant_id)))
         for query in small.queries[:50]:
-            prepared.execute(_DENSE, small.parameters(query))
-        found = [in_psycopg(prepared.execute(_DENSE, small.parameters(query))) for query in small.queries[50:]]
-        plans = prepared.execute("SELECT sum(generic_plans + custom_plans) FROM pg_prepared_statements").fetchone()
+            dense(prepared, small, query)
+        found = [dense(prepared, small, query) for query in small.queries[50:]]
 
-    assert plans >= (60,)
     assert found == [small.nearest(query) for query in small.queries[50:]]
 
 
-@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-def test_raw_statement_equals_brute_force_under_either_kind_of_plan(stack, small, mode):
+@pytest.mark.parametrize(("mode", "plans"), [("force_generic_plan", (10, 0)), ("force_custom_plan", (0, 10))])
+def test_raw_statement_equals_brute_force_under_either_kind_of_plan(stack, small, mode, plans):
     with psycopg.connect(stack.url("fmn_app"), prepare_threshold=0) as prepared:
         prepared.execute(f"SET plan_cache_mode = {mode}")
         enter(prepared, Setting(str(small.tenant_id)))
-        found = [in_psycopg(prepared.execute(_DENSE, small.parameters(query))) for query in small.queries[:10]]
+        found = [dense(prepared, small, query) for query in small.queries[:10]]
+        used = prepared.execute(
+            "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%WITH scoped%'"
+            " AND statement LIKE '%<=>%' AND statement NOT LIKE '%pg_prepared_statements%'"
+        ).fetchall()
 
     assert found == [small.nearest(query) for query in small.queries[:10]]
+    assert used == [plans]
 
 
 def test_raw_statement_with_the_tenant_as_a_literal_equals_brute_force(stack, small):
     """As the application sends it: values in the text, so that the planner knows the tenant."""
     with psycopg.connect(stack.url("fmn_app"), cursor_factory=psycopg.ClientCursor) as literal:
         enter(literal, Setting(str(small.tenant_id)))
-        found = [in_psycopg(literal.execute(_DENSE, small.parameters(query))) for query in small.queries[:10]]
+        found = [dense(literal, small, query) for query in small.queries[:10]]
 
     assert found == [small.nearest(query) for query in small.queries[:10]]
 
@@ -142,7 +154,7 @@ def test_application_sends_the_tenant_as_a_literal(small):
         cursor.execute("SELECT %s::uuid", [small.tenant_id])
         sent = bytes(cursor.cursor._query.query)
 
-    assert str(small.tenant_id).encode() in sent
+    assert sent == f"SELECT '{small.tenant_id.hex}'::uuid::uuid".encode()
 
 
 def test_statement_in_another_tenants_scope_finds_nothing_of_the_one_it_names(stack, small):
@@ -153,29 +165,25 @@ def test_statement_in_another_tenants_scope_finds_nothing_of_the_one_it_names(st
         assert serving.execute(_DENSE, small.parameters(small.queries[0])).fetchall() == []
 
 
-def test_nearest_over_an_approximate_index_fails_the_small_tenant_and_the_products_statement_does_not(
-    connect_as, small
-):
-    """The control: with an index over all tenants the plain question loses what is there, and ours still finds it."""
+def test_statement_of_the_product_finds_what_the_plain_one_loses_to_an_approximate_index(connect_as, small):
+    """The control: an index over all tenants answers with the large one's rows, of which row security leaves none."""
     with connect_as("postgres") as superuser:
         superuser.execute("SET LOCAL maintenance_work_mem = '256MB'")
         superuser.execute(
-            f"CREATE INDEX approximate ON memory_chunk USING ivfflat ((embedding::halfvec({DIMENSION}))"
-            " halfvec_cosine_ops) WITH (lists = 40) WHERE model_number = 1"
+            f"CREATE INDEX approximate ON memory_chunk USING hnsw ((embedding::halfvec({DIMENSION}))"
+            " halfvec_cosine_ops) WITH (m = 4, ef_construction = 16) WHERE model_number = 1"
         )
         superuser.execute("SET LOCAL ROLE fmn_app")
-        superuser.execute(
-            "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off"
-        )
+        for other_plan in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
+            superuser.execute(f"SET LOCAL {other_plan} = off")
         enter(superuser, Setting(str(small.tenant_id)))
         plain, ours = [], []
         for query in small.queries[:10]:
             nearest = set(small.nearest(query))
-            plain.append(
-                len(nearest & {row[0] for row in superuser.execute(NEAREST_BY_INDEX, [HalfVector(query).to_text()])})
-            )
-            ours.append(len(nearest & set(in_psycopg(superuser.execute(_DENSE, small.parameters(query))))))
+            answer = superuser.execute(NEAREST_BY_INDEX, [HalfVector(query).to_text()])
+            plain.append(len(nearest & {row[0] for row in answer}))
+            ours.append(len(nearest & set(dense(superuser, small, query))))
         superuser.rollback()
 
-    assert max(plain) < 10
+    assert sum(plain) <= 10  # of 100
     assert ours == [10] * 10
