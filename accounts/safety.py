@@ -29,7 +29,7 @@ GLOBAL_TABLES = {
 _ROLE_IS_UNSAFE = """
     SELECT rolname, rolsuper, rolbypassrls,
            EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                   WHERE n.nspname = 'public' AND pg_has_role(current_user, c.relowner, 'USAGE'))
+                   WHERE n.nspname = 'public' AND pg_has_role(current_user, c.relowner, 'MEMBER'))
     FROM pg_roles WHERE rolname = current_user
 """
 _TABLES_WITHOUT_FORCED_SECURITY = """
@@ -40,7 +40,7 @@ _TABLES_WITHOUT_FORCED_SECURITY = """
 _VIEWS_OF_THEIR_OWNER = """
     SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'public' AND c.relkind = 'v'
-      AND NOT coalesce(c.reloptions @> ARRAY['security_invoker=true'], false) ORDER BY c.relname
+      AND NOT coalesce(c.reloptions && ARRAY['security_invoker=true', 'security_invoker=on'], false) ORDER BY c.relname
 """
 
 

@@ -54,6 +54,11 @@ def heading_of(chunk: Chunk) -> str:
     return " › ".join(chunk.heading)[:HEADING_LENGTH]
 
 
+def citation(title: str, heading: str) -> str:
+    """Where a chunk stands, for people: title and headings, none said twice."""
+    return " › ".join(dict.fromkeys(part for part in (title, *heading.split(" › ")) if part))
+
+
 def searchable_text(title: str, heading: str, text: str) -> str:
     """What is embedded and indexed of a chunk: by itself it often does not say what it is about."""
     return "\n".join(filter(None, (title, heading, text)))

@@ -49,7 +49,8 @@ def _numbers_in(dump: str) -> Iterator[Numbers]:
     for kind in (np.int8, np.float16, np.float32):
         for shift in range(np.dtype(kind).itemsize):
             whole = (len(raw) - shift) // np.dtype(kind).itemsize
-            read = np.frombuffer(raw, kind, count=whole, offset=shift).astype(np.float64)
+            with np.errstate(invalid="ignore"):  # most bytes are no floats at all
+                read = np.frombuffer(raw, kind, count=whole, offset=shift).astype(np.float64)
             # No component of a vector is larger; what is would only drown its neighbours.
             yield np.clip(np.nan_to_num(read), -128, 128) if kind is np.int8 else np.clip(np.nan_to_num(read), -1, 1)
 

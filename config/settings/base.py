@@ -12,10 +12,12 @@ from config.env import env_flag, env_float, env_list, env_secret, env_text
 BASE_DIR = Path(__file__).parents[2]
 SECRET_KEY = env_secret("SECRET_KEY")
 DEBUG = False
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+# The loopback names always: health is asked there.
+ALLOWED_HOSTS = [*env_list("ALLOWED_HOSTS"), "127.0.0.1", "localhost", "[::1]"]
 # TLS is ended in front of this process; HTTPS_ONLY says that there is such a front.
 HTTPS_ONLY = env_flag("HTTPS_ONLY")
 SECURE_SSL_REDIRECT = HTTPS_ONLY
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0

@@ -19,6 +19,7 @@ from consent.types import Act
 from memory import index as sealed_index
 from memory.access import View, recallable
 from memory.analysis import hash_query
+from memory.chunking import citation
 from memory.context import ContextBlock, ContextItem, Section, build_context
 from memory.encoding import Encoded, count_tokens
 from memory.knowledge import Found, KnowledgeQuery, Passage, find_chunks, open_chunks
@@ -206,8 +207,7 @@ def _parts(
         Section.CRITICAL: [line(each) for each in recalled if each.candidate.critical],
         Section.MEMORIES: [line(each) for each in recalled if not each.candidate.critical],
         Section.KNOWLEDGE: [
-            ContextItem(each.id, each.text, source=" › ".join(filter(None, (each.title, each.heading))))
-            for each in passages
+            ContextItem(each.id, each.text, source=citation(each.title, each.heading)) for each in passages
         ],
     }
 

@@ -181,7 +181,7 @@ def _replace(row: Memory, new: NewMemory, decision: Decision, now: datetime) -> 
 
 
 def _in_scope(ids: Sequence[UUID], row: Memory) -> list[Memory]:
-    """The person's memories of these ids that the row's project may see, locked. Raises NotFound unless it is all of them."""
+    """The person's memories of these ids that the row's project may see, locked. Raises NotFound unless that is all."""
     rows = Memory.objects.select_for_update(no_key=True).filter(id__in=ids).exclude(id=row.id).order_by("id")
     seen = [each for each in rows if each.project_id in (None, row.project_id)]
     if len(seen) != len(set(ids)):
