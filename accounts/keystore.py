@@ -1,15 +1,15 @@
 """The keys database: wrapped keys written, read, unwrapped, and held in memory for up to a minute.
 
-`accounts.keys` is the door to what they open; nothing else imports this module. The cache is keyed by the epoch that
-comes with the tenant's or person's row, so rotation and erasure take effect at once in every process.
+`accounts.keys` is the door to what they open; tests/house/test_doors.py lists who else may import this. The cache is
+keyed by the epoch that comes with the tenant's or person's row, so rotation and erasure take effect at once everywhere.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from uuid import UUID
 
 from django.db import Error, connections, transaction
@@ -130,33 +130,17 @@ def subjects_with_keys(tenant_id: UUID, *, created_before: object) -> set[UUID]:
         return {subject_id for subject_id in rows.values_list("subject_id", flat=True).distinct() if subject_id}
 
 
-class _keys_scope:  # noqa: N801  reads as a context manager
+@contextmanager
+def _keys_scope(tenant_id: UUID) -> Iterator[None]:
     """One transaction on the keys database with its tenant set; database errors become KeyUnavailable."""
-
-    def __init__(self, tenant_id: UUID) -> None:
-        self._tenant_id = tenant_id
-        self._atomic = transaction.atomic(using=KEYS_ALIAS)
-
-    def __enter__(self) -> None:
-        try:
-            self._atomic.__enter__()
+    try:
+        with transaction.atomic(using=KEYS_ALIAS):
             with connections[KEYS_ALIAS].cursor() as cursor:
-                cursor.execute("SELECT set_config('app.tenant_id', %s, true)", [str(self._tenant_id)])
-        except Error as error:
-            connections[KEYS_ALIAS].close()
-            raise KeyUnavailable from error
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._atomic.__exit__(kind, error, trace)
-        except Error as failed:
-            connections[KEYS_ALIAS].close()
-            raise KeyUnavailable from failed
-        if isinstance(error, Error):
-            connections[KEYS_ALIAS].close()
-            raise KeyUnavailable from error
+                cursor.execute("SELECT set_config('app.tenant_id', %s, true)", [str(tenant_id)])
+            yield
+    except Error as error:
+        connections[KEYS_ALIAS].close()
+        raise KeyUnavailable from error
 
 
 def _rows(tenant_id: UUID, subject_id: UUID | None) -> list[WrappedKey]:

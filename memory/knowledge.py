@@ -51,7 +51,7 @@ _LEXICAL = f"""
     GROUP BY h.chunk_id ORDER BY score DESC, h.chunk_id LIMIT {LANE_LIMIT}
 """  # noqa: S608  constants
 _CONTENT = """
-    SELECT c.id, c.document_id, c.heading, c.text, d.title, d.source, d.version, d.created_at
+    SELECT c.id, c.document_id, c.heading, c.text, d.title, d.source, d.chunked_version, d.created_at
     FROM memory_chunk c JOIN memory_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
     WHERE c.tenant_id = %(tenant)s AND c.id = ANY(%(ids)s)
 """

@@ -1,8 +1,11 @@
 """Serializer fields that take exactly the JSON type they name, and serializers that refuse what they do not know."""
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 
@@ -26,6 +29,57 @@ class ExactText(serializers.CharField):
         if not isinstance(data, str):
             self.fail("not_text")
         return data
+
+
+class ExactPattern(ExactText):
+    """A JSON string that matches a pattern as a whole."""
+
+    default_error_messages = {"pattern": "Does not have the right form."}
+
+    def __init__(self, pattern: str, **options: Any) -> None:
+        super().__init__(plain=True, **options)
+        self.pattern = re.compile(pattern)
+        # The schema reads the pattern off this validator; the check is the stricter fullmatch below.
+        self.validators.append(RegexValidator(self.pattern))
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not self.pattern.fullmatch(text):
+            self.fail("pattern")
+        return text
+
+
+class ExactId(serializers.UUIDField):
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
+class ExactEmail(serializers.EmailField):
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class SmallObject(serializers.DictField):
+    """A JSON object of bounded size. NUL has no place in it: it goes into columns that cannot hold it."""
+
+    default_error_messages = {"too_large": "At most {limit} bytes as JSON.", "nul": "Must not hold NUL."}
+
+    def __init__(self, *, max_bytes: int = 4096, **options: Any) -> None:
+        super().__init__(**options)
+        self.max_bytes = max_bytes
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        value: dict[str, Any] = super().to_internal_value(data)
+        encoded = json.dumps(value, ensure_ascii=False)
+        if len(encoded.encode()) > self.max_bytes:
+            self.fail("too_large", limit=self.max_bytes)
+        if "\\u0000" in encoded:
+            self.fail("nul")
+        return value
 
 
 class ExactInteger(serializers.IntegerField):

@@ -73,7 +73,8 @@ DATABASE_POOL_SECONDS = env_float("DATABASE_POOL_SECONDS", 3.0)
 
 def pooled(url: str, *, size: int) -> dict[str, Any]:
     """A pooled connection; a database that is down is an error in seconds, not in half a minute."""
-    config: dict[str, Any] = dict(dj_database_url.parse(url))
+    # Checked when taken from the pool: after an outage no request gets a connection that died in it.
+    config: dict[str, Any] = dict(dj_database_url.parse(url)) | {"CONN_HEALTH_CHECKS": True}
     config["OPTIONS"] = config.get("OPTIONS", {}) | {
         "connect_timeout": 3,
         "pool": {"min_size": 0, "max_size": size, "timeout": DATABASE_POOL_SECONDS},

@@ -5,7 +5,7 @@ from zoneinfo import available_timezones
 
 from rest_framework import serializers
 
-from accounts.http.fields import ExactInstant, ExactText, StrictSerializer
+from accounts.http.fields import ExactEmail, ExactInstant, ExactPattern, ExactText, StrictSerializer
 from accounts.http.paging import PageQuery
 from accounts.types import AgeBand
 from consent.types import ConsentActor, LedgerEvent, PurposeKey
@@ -18,9 +18,9 @@ _LANGUAGE = r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
 class SubjectInput(StrictSerializer):
     """A person's account data. E-mail and name are sealed. What is left out is emptied: PUT replaces."""
 
-    email = serializers.EmailField(max_length=254, default="")
+    email = ExactEmail(max_length=254, default="")
     name = ExactText(max_length=200, allow_blank=True, default="")
-    locale = serializers.RegexField(_LANGUAGE, max_length=35, allow_blank=True, default="")
+    locale = ExactPattern(_LANGUAGE, max_length=35, allow_blank=True, default="")
     time_zone = ExactText(plain=True, max_length=64, allow_blank=True, default="", help_text="IANA name.")
     age_band = serializers.ChoiceField(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
 
@@ -81,14 +81,14 @@ class ConsentInput(StrictSerializer):
     spoken_by = serializers.ChoiceField(
         choices=[actor.value for actor in ConsentActor], default=ConsentActor.AGENT.value
     )
-    language = serializers.RegexField(_LANGUAGE, max_length=35, default="en")
-    surface = serializers.RegexField(_CODE, default="api", help_text="Where it was said, for example `chat`.")
-    method = serializers.RegexField(_CODE, default="relayed", help_text="How, for example `typed`, `button`.")
+    language = ExactPattern(_LANGUAGE, max_length=35, default="en")
+    surface = ExactPattern(_CODE, default="api", help_text="Where it was said, for example `chat`.")
+    method = ExactPattern(_CODE, default="relayed", help_text="How, for example `typed`, `button`.")
     evidence = ExactText(max_length=2000, allow_blank=True, default="", help_text="Kept sealed with the person's key.")
     occurred_at = ExactInstant(required=False)
     valid_until = ExactInstant(required=False)
     notice_digests = serializers.ListField(
-        child=serializers.RegexField(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list
+        child=ExactPattern(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list
     )
 
     def validate_purposes(self, value: list[str]) -> list[str]:
@@ -132,7 +132,7 @@ class ConsentsState(serializers.Serializer[Any]):
 
 
 class AuditQuery(PageQuery):
-    action = serializers.RegexField(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
+    action = ExactPattern(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
     decision = serializers.ChoiceField(choices=["allowed", "refused"], required=False)
     actor = serializers.CharField(max_length=64, required=False, help_text="Id of the acting key, member or part.")
     subject = ExactText(max_length=255, required=False, help_text="The tenant's id of a person.")

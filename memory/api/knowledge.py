@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api.serializers import JobAnswer, job_answer
-from accounts.http.fields import ExactInstant, ExactInteger, ExactText, StrictSerializer
+from accounts.http.fields import ExactId, ExactInstant, ExactInteger, ExactPattern, ExactText, StrictSerializer
 from accounts.http.paging import PageQuery, page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
@@ -36,8 +36,8 @@ class DocumentInput(StrictSerializer):
     text = ExactText(plain=True, max_length=MAX_DOCUMENT)
     format = serializers.ChoiceField(choices=["text", "markdown"], default="text")
     source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")  # type: ignore[assignment] # a field's name
-    tags = serializers.ListField(child=serializers.RegexField(_TAG), max_length=20, default=list)
-    project = serializers.UUIDField(required=False)
+    tags = serializers.ListField(child=ExactPattern(_TAG), max_length=20, default=list)
+    project = ExactId(required=False)
 
     def validate_text(self, value: str) -> str:
         if not value.strip():
@@ -72,8 +72,8 @@ class DocumentStored(serializers.Serializer[Any]):
 
 class SearchInput(StrictSerializer):
     query = ExactText(max_length=MAX_TEXT)
-    project = serializers.UUIDField(required=False)
-    tags = serializers.ListField(child=serializers.RegexField(_TAG), max_length=20, default=list)
+    project = ExactId(required=False)
+    tags = serializers.ListField(child=ExactPattern(_TAG), max_length=20, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
 

@@ -1,16 +1,18 @@
 """Shapes of memories, recall and profile."""
 
-import json
 from typing import Any
 
 from rest_framework import serializers
 
 from accounts.http.fields import (
     ExactBoolean,
+    ExactId,
     ExactInstant,
     ExactInteger,
     ExactNumber,
+    ExactPattern,
     ExactText,
+    SmallObject,
     StrictSerializer,
 )
 from accounts.http.paging import PageQuery
@@ -21,6 +23,7 @@ from memory.types import Audience, Kind, SourceClass, State
 MAX_TEXT = 8000
 MAX_BATCH = 100
 MAX_METADATA_BYTES = 4096
+MAX_SCHEMA_BYTES = 8192
 _CATEGORY = r"^[a-z][a-z0-9_]{0,39}$"
 _NAME = 100
 
@@ -34,25 +37,7 @@ KINDS, STATES, AUDIENCES, ALL_SOURCES = names(Kind), names(State), names(Audienc
 SOURCES = [name for name in ALL_SOURCES if name != SourceClass.PERSON_CONFIRMED.name.lower()]
 
 
-class MetadataField(serializers.DictField):
-    """A small JSON object of the caller's, sealed with the text. NUL has no place in it."""
-
-    default_error_messages = {
-        "too_large": f"At most {MAX_METADATA_BYTES} bytes as JSON.",
-        "nul": "Must not hold NUL.",
-    }
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        value: dict[str, Any] = super().to_internal_value(data)
-        encoded = json.dumps(value, ensure_ascii=False)
-        if len(encoded.encode()) > MAX_METADATA_BYTES:
-            self.fail("too_large")
-        if "\\u0000" in encoded:
-            self.fail("nul")
-        return value
-
-
-class ScoringField(serializers.DictField):
+class ScoringField(SmallObject):
     """A scoring policy by name, with its parameters; an unknown one is refused here and not when somebody recalls."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -72,15 +57,15 @@ class MemoryItem(StrictSerializer):
     source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
     confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
-    categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
-    metadata = MetadataField(default=dict)
+    categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
+    metadata = SmallObject(default=dict, max_bytes=MAX_METADATA_BYTES, help_text="Sealed with the text.")
     occurred_at = ExactInstant(required=False, help_text="When it was said or happened; not in the future.")
     expires_at = ExactInstant(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="")
     audience = serializers.ChoiceField(choices=AUDIENCES, default="private")
-    supersedes = serializers.ListField(child=serializers.UUIDField(), max_length=20, default=list)
-    derived_from = serializers.ListField(child=serializers.UUIDField(), max_length=100, default=list)
+    supersedes = serializers.ListField(child=ExactId(), max_length=20, default=list)
+    derived_from = serializers.ListField(child=ExactId(), max_length=100, default=list)
 
     def validate_text(self, value: str) -> str:
         if not value.strip():
@@ -91,7 +76,7 @@ class MemoryItem(StrictSerializer):
 class MemoryInput(MemoryItem):
     """One memory."""
 
-    project = serializers.UUIDField(required=False)
+    project = ExactId(required=False)
     infer = ExactBoolean(default=False)
     messages = serializers.JSONField(required=False, help_text="Not taken yet.")
 
@@ -99,7 +84,7 @@ class MemoryInput(MemoryItem):
 class BatchInput(StrictSerializer):
     """Up to 100 memories, stored all or none."""
 
-    project = serializers.UUIDField(required=False)
+    project = ExactId(required=False)
     infer = ExactBoolean(default=False)
     items = serializers.ListField(child=MemoryItem(), allow_empty=False, max_length=MAX_BATCH)
 
@@ -146,30 +131,30 @@ class MemoryAnswer(serializers.Serializer[Any]):
 
 
 class MemoriesQuery(PageQuery):
-    project = serializers.UUIDField(required=False)
+    project = ExactId(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
     history = serializers.BooleanField(default=False, help_text="Show what was replaced or has run out too.")
     kind = serializers.ChoiceField(choices=KINDS, required=False)
-    category = serializers.RegexField(_CATEGORY, required=False)
+    category = ExactPattern(_CATEGORY, required=False)
     created_after = ExactInstant(required=False)
 
 
 class OneMemoryQuery(StrictSerializer):
-    project = serializers.UUIDField(required=False)
+    project = ExactId(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
 
 
 class RecallInput(StrictSerializer):
     query = ExactText(max_length=MAX_TEXT)
-    project = serializers.UUIDField(required=False, help_text="None: unscoped memories only.")
+    project = ExactId(required=False, help_text="None: unscoped memories only.")
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
     across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
     as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
     kinds = serializers.ListField(child=serializers.ChoiceField(choices=KINDS), max_length=3, default=list)
-    categories = serializers.ListField(child=serializers.RegexField(_CATEGORY), max_length=10, default=list)
+    categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
     knowledge_limit = ExactInteger(min_value=0, max_value=20, default=5)
@@ -244,7 +229,7 @@ class ProfileInput(StrictSerializer):
 
 
 class ProjectQuery(StrictSerializer):
-    project = serializers.UUIDField(required=False)
+    project = ExactId(required=False)
 
 
 class ProfileState(serializers.Serializer[Any]):
@@ -253,7 +238,7 @@ class ProfileState(serializers.Serializer[Any]):
 
 
 class ProfileKeyInput(StrictSerializer):
-    schema = serializers.DictField(default=dict, help_text="JSON Schema 2020-12 of the values.")
+    schema = SmallObject(default=dict, max_bytes=MAX_SCHEMA_BYTES, help_text="JSON Schema 2020-12 of the values.")
     sensitive = ExactBoolean(default=False)
 
 

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
+from django.db import IntegrityError, transaction
 
 from accounts import selectors as accounts
-from accounts.errors import FieldError, NotFound, PreconditionFailed, ValidationFailed
+from accounts.errors import Conflict, FieldError, NotFound, PreconditionFailed, ValidationFailed
 from accounts.keys import (
     Decision,
     Grant,
@@ -31,6 +30,7 @@ from consent.policy import decide, require
 from consent.types import Act
 from memory.errors import ProfileKeyUndeclared, ProfileValueInvalid
 from memory.models import ProfileEntry, ProfileKey
+from memory.schemas import SchemaInvalid, compiled, violations
 
 KEY_PATTERN = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
 MAX_KEY_LENGTH = 100
@@ -58,9 +58,9 @@ def declare_key(
     tenant_id = current_scope().tenant_id
     _check_key(key)
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise ValidationFailed(errors=[FieldError("/schema", error.message)]) from error
+        compiled(schema)
+    except SchemaInvalid as error:
+        raise ValidationFailed(errors=[FieldError("/schema", str(error))]) from error
     row, _ = ProfileKey.objects.update_or_create(  # type: ignore[misc] # None is a value of this key
         tenant_id=tenant_id,
         project_id=project_id,
@@ -98,7 +98,11 @@ def set_value(
         value_sealed=json.dumps({"key": key, "value": value}, ensure_ascii=False).encode(),
         facets_sealed=json.dumps({"sensitive": sensitive}).encode(),
     )
-    row.save()
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise Conflict("This value was set by another request at the same moment.") from error
     _record("memory.profile.changed", row, decision)
     return row
 
@@ -164,11 +168,8 @@ def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: b
             return False
         raise ProfileKeyUndeclared
     errors = [
-        FieldError(
-            "/value" + "".join(f"/{step}" for step in error.absolute_path),
-            f"Does not satisfy `{error.validator}`.",
-        )
-        for error in Draft202012Validator(found.schema).iter_errors(value)
+        FieldError(f"/value{pointer}", f"Does not satisfy `{keyword}`.")
+        for pointer, keyword in violations(found.schema, value)
     ]
     if errors:
         raise ProfileValueInvalid(errors=errors[:20])

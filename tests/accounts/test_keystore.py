@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.test import override_settings
 
 from accounts import keystore
@@ -203,6 +203,23 @@ def test_the_cache_is_bounded(acme):
 
     assert full.get((acme.id, None, 9)) is None
     assert full.get((acme.id, None, 10)) is keys
+
+
+@pytest.mark.parametrize("alias", ["keys", "audit", "default"])
+def test_a_thread_whose_connection_was_cut_serves_again(known, superuser, alias):
+    """Also where threads outlive requests: a threaded WSGI server, a worker."""
+    role = {"keys": "fmn_keys", "audit": "fmn_audit", "default": "fmn_app"}[alias]
+    assert listing(known) == (200, None)
+    superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [role])
+    keystore.cache.clear()
+
+    answers = []
+    for _ in range(3):
+        answers.append(listing(known))
+        close_old_connections()  # as the end of every request does outside tests
+
+    assert {status for status, _ in answers[:-1]} <= {200, 503}
+    assert answers[-1] == (200, None)
 
 
 # --- orphans ---------------------------------------------------------------------------------------------------------

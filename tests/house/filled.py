@@ -78,7 +78,7 @@ def fill_person(person):
     expect(201, admin.post(f"{person.path}/memories", again, Idempotency_Key=f"again-{person.id}"))
     expect(200, admin.put(f"{person.path}/profile/preferences.language", {"value": "de"}))
     with scope(person.world.id), narrow(person.id):
-        queue_job("embedding", "memory.tasks.embed_pending")
+        queue_job("embedding", "memory.tasks.embed_pending", project_id=None)
 
 
 def fill_months(audit, tenant_id):

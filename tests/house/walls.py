@@ -154,12 +154,14 @@ def leaks_of_changing(app: Connection, table: Guarded, truth: Truth, scope: Sett
     """UPDATE and DELETE of every row that is not this scope's."""
     enter(app, scope)
     mine = any(may_change(table, row, scope) for row in truth.counts)
-    attempts = [] if mine else [(statement, [], "any row") for statement in _changes(table, "true")]
+    attempts: list[tuple[str, list[object], str]] = []
+    if not mine:
+        attempts += [(statement, [], "any row") for statement in _changes(table, "true")]
     for row in truth.counts:
         if not may_change(table, row, scope):
             named = f"({table.identity}) IS NOT DISTINCT FROM (%s, %s, %s, %s)"
-            whose = [row.tenant, row.subject, row.pseudonym, row.user]
-            attempts += [(statement, whose, str(row)) for statement in _changes(table, named)]
+            whose = (row.tenant, row.subject, row.pseudonym, row.user)
+            attempts += [(statement, list(whose), str(row)) for statement in _changes(table, named)]
     return [
         f"{table.name}: {statement[:6]} reaches {who}"
         for statement, values, who in attempts

@@ -109,7 +109,7 @@ def test_malformed_document_is_named(acme, body, pointer):
 
 
 def test_long_document_reports_its_progress_to_the_end(acme):
-    text = "\n\n".join(f"Rule {n}. " + "The harbour master keeps the log of every boat. " * 8 for n in range(60))
+    text = "\n\n".join(f"Rule {n}. " + "The harbour master keeps the log of every boat. " * 8 for n in range(90))
 
     stored = acme.stores("rules", text)
     acme.takes_in(stored)
@@ -236,7 +236,7 @@ def stocked(acme):
     [
         ("How do I remove limescale from the espresso maker?", "citric acid"),
         ("E4711-B", "water tank is empty"),
-        ("Who has to agree before I fly?", "approval of a manager"),
+        ("Who must sign off on air travel?", "approval of a manager"),
         ("honey insects on top of the building", "Bees live on the roof."),
         ("harbour master", "log of every boat"),
     ],

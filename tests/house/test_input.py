@@ -1,0 +1,274 @@
+"""Input taken exactly as it is, or refused: JSON types, names, sizes, encodings, cursors, query parameters."""
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import Subject
+from accounts.tenancy import scope
+
+DEEP = "[" * 40 + "]" * 40
+MIB = 1024 * 1024
+
+
+def code(answer):
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.fixture
+def mia(mia):
+    return mia.consents()
+
+
+def send(person, raw, path="memories"):
+    """The bytes exactly as given, as JSON."""
+    return person.world.admin.post(f"{person.path}/{path}", raw)
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+BAD_BODIES = {
+    "empty": b"",
+    "cut off": b'{"text": "x"',
+    "two values": b'{"text": "x"}{"text": "y"}',
+    "trailing comma": b'{"text": "x",}',
+    "single quotes": b"{'text': 'x'}",
+    "comment": b'{"text": "x"} // why not',
+    "array": b'[{"text": "x"}]',
+    "string": b'"text"',
+    "number": b"5",
+    "null": b"null",
+    "latin-1": '{"text": "é"}'.encode("latin-1"),
+    "utf-16": '{"text": "x"}'.encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf" + b'{"text": "x"}',
+    "overlong utf-8": b'{"text": "\xc0\xaf"}',
+    "surrogate as utf-8": b'{"text": "\xed\xa0\x80"}',
+    "lone high surrogate": b'{"text": "\\ud800"}',
+    "lone low surrogate": b'{"text": "a\\udc00b"}',
+    "surrogate in a name": b'{"text": "x", "metadata": {"\\ud800": 1}}',
+    "duplicate name": b'{"text": "x", "text": "y"}',
+    "duplicate name inside": b'{"text": "x", "metadata": {"a": 1, "a": 2}}',
+    "duplicate name, escaped": b'{"text": "x", "t\\u0065xt": "y"}',
+    "NaN": b'{"text": "x", "importance": NaN}',
+    "Infinity": b'{"text": "x", "importance": -Infinity}',
+    "beyond a float": b'{"text": "x", "metadata": {"n": 1e999}}',
+    "beyond a float as importance": b'{"text": "x", "importance": 1e999}',
+    "number of 400 digits": b'{"text": "x", "importance": 1' + b"0" * 400 + b"}",
+    "number of 5000 digits": b'{"text": "x", "importance": 1' + b"0" * 5000 + b"}",
+    "control character": b'{"text": "a\nb"}',
+    "deep": f'{{"text": "x", "metadata": {{"a": {DEEP}}}}}'.encode(),
+    "very deep": b"[" * 200_000,
+    "unbalanced": b"]" * 1000 + b"[" * 1000,
+    "quotes": b'"' * 10_001,
+}
+
+
+@pytest.mark.parametrize("raw", BAD_BODIES.values(), ids=BAD_BODIES)
+def test_body_that_is_not_strict_json_is_refused(mia, raw):
+    answer = send(mia, raw)
+
+    assert code(answer) == (400, "validation_failed")
+    assert mia.listed() == []
+
+
+GOOD_BODIES = {
+    "white space": b' \r\n\t{"text" : "x"} \n',
+    "surrogate pair": b'{"text": "\\ud83c\\udf3c"}',
+    "escaped NUL": b'{"text": "a\\u0000b"}',
+    "brackets in a string": json.dumps({"text": "[" * 100 + '\\"]'}).encode(),
+    "as deep as allowed": json.dumps({"text": "x", "metadata": {"a": json.loads("[" * 29 + "]" * 29)}}).encode(),
+    "big integer": b'{"text": "x", "metadata": {"n": 123456789012345678901234567890}}',
+}
+
+
+@pytest.mark.parametrize("raw", GOOD_BODIES.values(), ids=GOOD_BODIES)
+def test_strict_json_is_taken(mia, raw):
+    answer = send(mia, raw)
+
+    assert answer.status_code == 201
+    kept = mia.world.agent.get(f"{mia.path}/memories/{answer.json()['memories'][0]['id']}").json()
+    sent = json.loads(raw)
+    assert kept["text"] == sent["text"]
+    assert kept["metadata"] == sent.get("metadata", {})
+
+
+def test_body_of_a_mebibyte_is_taken_and_one_byte_more_is_not(acme):
+    def body(size):
+        return b'{"name": "n", "text": "x"' + b" " * (size - 26) + b"}"
+
+    assert len(body(MIB)) == MIB
+    assert acme.admin.post("/v1/knowledge/documents", body(MIB)).status_code == 202
+    assert code(acme.admin.post("/v1/knowledge/documents", body(MIB + 1))) == (413, "payload_too_large")
+    assert code(acme.admin.post("/v1/knowledge/documents", body(3 * MIB))) == (413, "payload_too_large")
+
+
+def test_large_body_is_refused_before_the_key_is_looked_at(acme):
+    from tests.world import Rest
+
+    assert Rest("nonsense").post("/v1/subjects/mia/recall", "x" * (MIB + 1)).status_code == 413
+
+
+def test_charset_other_than_utf8_is_not_believed(mia):
+    answer = mia.world.agent.client.generic(
+        "POST",
+        f"{mia.path}/memories",
+        '{"text": "é"}'.encode("latin-1"),
+        "application/json; charset=latin-1",
+        headers={"Authorization": f"Bearer {mia.world.keys['agent']}"},
+    )
+
+    assert code(answer) in ((400, "validation_failed"), (415, "unsupported_media_type"))
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+UUID = str(uuid4())
+WRONG_TYPES = [
+    ("memories", {"text": 5}),
+    ("memories", {"text": True}),
+    ("memories", {"text": ["x"]}),
+    ("memories", {"text": {"x": "y"}}),
+    ("memories", {"text": "x", "importance": "0.5"}),
+    ("memories", {"text": "x", "importance": True}),
+    ("memories", {"text": "x", "importance": None}),
+    ("memories", {"text": "x", "infer": 1}),
+    ("memories", {"text": "x", "infer": "false"}),
+    ("memories", {"text": "x", "kind": 1}),
+    ("memories", {"text": "x", "kind": None}),
+    ("memories", {"text": "x", "agent": 7}),
+    ("memories", {"text": "x", "session": 7}),
+    ("memories", {"text": "x", "categories": "food"}),
+    ("memories", {"text": "x", "categories": {"food": 1}}),
+    ("memories", {"text": "x", "categories": [None]}),
+    ("memories", {"text": "x", "metadata": "{}"}),
+    ("memories", {"text": "x", "metadata": None}),
+    ("memories", {"text": "x", "occurred_at": 1714746000}),
+    ("memories", {"text": "x", "supersedes": UUID}),
+    ("memories", {"text": "x", "supersedes": [5]}),
+    ("memories", {"text": "x", "supersedes": [True]}),
+    ("memories", {"text": "x", "derived_from": [1.5]}),
+    ("memories", {"text": "x", "project": 5}),
+    ("memories", {"text": "x", "project": True}),
+    ("memories", {"text": "x", "project": None}),
+    ("memories", {"items": {"text": "x"}}),
+    ("memories", {"items": ["x"]}),
+    ("memories", {"items": None}),
+    ("recall", {"query": "x", "project": 5}),
+    ("recall", {"query": "x", "categories": [5]}),
+    ("recall", {"query": "x", "limit": True}),
+    ("recall", {"query": "x", "limit": None}),
+    ("recall", {"query": "x", "scoring": "decay"}),
+    ("recall", {"query": "x", "explain": "yes"}),
+    ("consents", {"event": "given", "purposes": "memory.store", "evidence": "m"}),
+    ("consents", {"event": True, "purposes": ["memory.store"], "evidence": "m"}),
+    ("consents", {"event": "given", "purposes": [1], "evidence": "m"}),
+    ("consents", {"event": "given", "purposes": ["memory.store"], "evidence": 1}),
+    ("consents", {"event": "given", "purposes": ["memory.store"], "evidence": "m", "language": 5}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), WRONG_TYPES, ids=str)
+def test_value_of_another_type_is_refused(mia, path, body):
+    assert code(send(mia, body, path)) == (400, "validation_failed")
+
+
+@pytest.mark.parametrize("body", [{"name": 5}, {"email": 5}, {"locale": 5}, {"age_band": 1}, {"time_zone": False}], ids=str)
+def test_account_of_another_type_is_refused(mia, body):
+    assert code(mia.world.admin.put(mia.path, body)) == (400, "validation_failed")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("memories", {"text": "x", "colour": 1}),
+        ("memories", {"Text": "x"}),
+        ("memories", {"items": [{"text": "x", "colour": 1}]}),
+        ("memories", {"items": [{"text": "x"}], "text": "y"}),
+        ("recall", {"query": "x", "top_k": 3}),
+        ("consents", {"event": "given", "purposes": ["memory.store"], "evidence": "m", "notice": "x"}),
+    ],
+    ids=str,
+)
+def test_unknown_name_is_refused(mia, path, body):
+    assert code(send(mia, body, path)) == (400, "validation_failed")
+
+
+def test_names_with_slashes_are_pointed_at_properly(mia):
+    """RFC 6901: `~` and `/` inside a name are written ~0 and ~1."""
+    answer = send(mia, {"text": "x", "a/b~c": 1})
+
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/a~1b~0c"]
+
+
+def test_value_refused_is_not_repeated(mia):
+    answer = send(mia, {"text": "x", "kind": "peanut allergy", "importance": "peanut allergy", "categories": ["Peanut"]})
+
+    assert answer.status_code == 400
+    assert "eanut" not in answer.content.decode()
+
+
+# --- query parameters -------------------------------------------------------------------------------------------------
+
+LISTS = ["subjects", "projects", "profile-keys", "knowledge/documents", "subjects/mia/memories", "audit/events"]
+GETS = [*LISTS, "subjects/mia", "purposes", "subjects/mia/consents", "subjects/mia/profile"]
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_unknown_parameter_is_refused(mia, path):
+    """A misspelt filter must not widen what is answered."""
+    assert mia.world.admin.get(f"/v1/{path}").status_code == 200
+
+    assert code(mia.world.admin.get(f"/v1/{path}?porject=5")) == (400, "validation_failed")
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=-1", "limit=1.5", "limit=ten", "limit=", "limit=1&limit=2"])
+def test_limit_is_1_to_200(mia, path, query):
+    assert mia.world.admin.get(f"/v1/{path}?limit=200").status_code == 200
+
+    assert code(mia.world.admin.get(f"/v1/{path}?{query}")) == (400, "validation_failed")
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("cursor", ["x", "5", "AAAA", "A" * 23, "A" * 65, "%C3%A9", "AAAAAAAAAAAAAAAAAAAAA!", "%00"])
+def test_cursor_that_is_none_is_refused(mia, path, cursor):
+    assert code(mia.world.admin.get(f"/v1/{path}?cursor={cursor}")) == (400, "validation_failed")
+
+
+@pytest.mark.parametrize("path", ["subjects/mia/memories", "subjects/mia/profile"])
+@pytest.mark.parametrize("project", ["5", "", "alpha", f"{UUID}x"])
+def test_project_parameter_is_an_id(mia, path, project):
+    assert code(mia.world.admin.get(f"/v1/{path}?project={project}")) == (400, "validation_failed")
+
+
+def test_cursor_of_another_tenant_shows_nothing_of_it(acme, zenith):
+    for external_id in ("a", "b", "c"):
+        zenith.person(external_id)
+        acme.person(external_id)
+    cursor = zenith.admin.get("/v1/subjects?limit=2").json()["next_cursor"]
+
+    items = acme.admin.get(f"/v1/subjects?cursor={cursor}").json()["items"]
+
+    with scope(acme.id):
+        own = {str(each) for each in Subject.objects.values_list("id", flat=True)}
+    assert {item["id"] for item in items} <= own
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 101, "nul\x00", 5, None])
+def test_project_name_is_checked(acme, name):
+    answer = acme.admin.post("/v1/projects", {"name": name})
+
+    assert code(answer) == (400, "validation_failed")
+
+
+def test_scoring_of_a_project_may_not_hold_nul(acme):
+    answer = acme.admin.post("/v1/projects", {"name": "p", "scoring": {"name": "a\x00"}})
+
+    assert code(answer) == (400, "validation_failed")
+
+
+def test_project_made_by_many_at_once_is_made_once(acme):
+    answers = acme.at_once(*[lambda: acme.admin.post("/v1/projects", {"name": "alpha"})] * 6)
+
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409, 409, 409]
