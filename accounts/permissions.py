@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class HasRequiredScope(BasePermission):
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """True, or raises MethodNotAllowed for a method without a declared scope, ScopeMissing naming the scope."""
-        wanted = getattr(view, "required_scopes", {}).get(request.method)
+        method = "GET" if request.method == "HEAD" else request.method
+        wanted = getattr(view, "required_scopes", {}).get(method)
         if wanted is None:
             raise MethodNotAllowed(f"{request.method} is not possible here.")
         principal = request.auth

@@ -35,6 +35,8 @@ class Schema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         parameters = list(super().get_override_parameters())
+        asked = getattr(self.view, "queries", {}).get(self.method)
+        parameters += [asked] if asked else []
         if self.method in _WRITES:
             parameters.append(
                 OpenApiParameter(

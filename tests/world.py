@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 from uuid import UUID
@@ -192,13 +193,12 @@ class World:
         """As a worker does: tried again when the embedder missed its deadline on a busy machine."""
         from memory.tasks import EmbedderStillAway, ingest_document
 
-        for tries_left in reversed(range(10)):
-            try:
-                return ingest_document(tenant_id=str(self.id), document_id=stored["id"], job_id=stored["job"]["id"])
-            except EmbedderStillAway:
-                if not tries_left:
-                    raise
-                time.sleep(0.5)
+        for _ in range(10):
+            with suppress(EmbedderStillAway):
+                ingest_document(tenant_id=str(self.id), document_id=stored["id"], job_id=stored["job"]["id"])
+                return
+            time.sleep(0.5)
+        raise AssertionError("the embedder stayed away for five seconds")
 
     def at_once(self, *calls):
         """Run the calls in a thread each; every thread gives its connections back. Results in order."""

@@ -49,10 +49,23 @@ class ExactPattern(ExactText):
         return text
 
 
+class ExactChoice(serializers.ChoiceField):
+    """One of a closed set of strings. The refusal names the set, not what was sent."""
+
+    default_error_messages = {"invalid_choice": "Must be one of: {allowed}."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice", allowed=", ".join(map(str, self.choices)))
+        return data
+
+
 class ExactId(serializers.UUIDField):
+    default_error_messages = {"invalid": "Must be a UUID."}
+
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
-            self.fail("invalid", value=data)
+            self.fail("invalid")
         return super().to_internal_value(data)
 
 

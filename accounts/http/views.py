@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, cast
 
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import selectors
 from accounts.errors import FieldError, ValidationFailed
 from accounts.http.fields import StrictSerializer
-from accounts.http.paging import Page, PageQuery
+from accounts.http.paging import Page
 from accounts.scopes import Scope
 from accounts.services import idempotency
 from accounts.tenancy import NONE, Reach, narrow, scope
@@ -23,9 +24,19 @@ MAX_EXTERNAL_ID_BYTES = 255
 
 
 class ApiView(APIView):
-    """`required_scopes` names the scope of each method; a method without one answers nobody."""
+    """`required_scopes` names the scope of each method; a method without one answers nobody.
+
+    `queries` names the query parameters of a method; any other parameter is refused, so none can be ignored.
+    """
 
     required_scopes: ClassVar[dict[str, Scope]] = {}
+    queries: ClassVar[dict[str, type[StrictSerializer]]] = {}
+    query: dict[str, Any]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """After who and whether: what the address asks. Sets `query`."""
+        super().initial(request, *args, **kwargs)
+        self.query = self._parsed_query(self.queries.get(str(request.method), StrictSerializer))
 
     @property
     def principal(self) -> Principal:
@@ -52,15 +63,16 @@ class ApiView(APIView):
         parsed.is_valid(raise_exception=True)
         return cast("dict[str, Any]", parsed.validated_data)
 
-    def parse_query[S: StrictSerializer](self, serializer: type[S]) -> dict[str, Any]:
-        repeated = [name for name in self.request.query_params if len(self.request.query_params.getlist(name)) > 1]
+    def _parsed_query(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
+        parameters = self.request.query_params
+        repeated = [name for name in parameters if len(parameters.getlist(name)) > 1]
         if repeated:
             raise ValidationFailed(errors=[FieldError(name, "Given more than once.") for name in repeated])
-        return self.parse(serializer, self.request.query_params.dict())
+        return self.parse(serializer, parameters.dict())
 
     def page(self) -> Page:
-        """The page a list without filters was asked for."""
-        return Page.of(self.parse_query(PageQuery))
+        """The page of a list that was asked for; its query is a PageQuery."""
+        return Page.of(self.query)
 
     def once(self, work: Callable[[], idempotency.Answer], subject: SubjectRef | None = None) -> Response:
         """Do the work, or, when its Idempotency-Key was seen with this very request, give the answer it gave."""

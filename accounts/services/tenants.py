@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from django.db import IntegrityError, transaction
 from uuid_utils.compat import uuid7
 
 from accounts import keystore
@@ -49,10 +50,10 @@ def create_project(
 ) -> Project:
     """Raises Conflict when the tenant has a project of this name."""
     tenant_id = current_scope().tenant_id
-    _refuse_taken_name(name)
-    row = Project.objects.create(
+    row = Project(
         tenant_id=tenant_id, name=name, scoring=scoring or {}, undeclared_profile_keys=undeclared_profile_keys
     )
+    _save_under_its_name(row)
     audit.record_in_transaction(
         tenant_id=tenant_id, actor=actor, action="accounts.project.created", resource_ids=[row.id]
     )
@@ -66,19 +67,20 @@ def change_project(
     row = Project.objects.select_for_update(no_key=True).filter(id=project_id).first()
     if row is None:
         raise NotFound
-    _refuse_taken_name(name, besides=project_id)
     row.name, row.scoring, row.undeclared_profile_keys = name, scoring, undeclared_profile_keys
-    row.save()
+    _save_under_its_name(row)
     audit.record_in_transaction(
         tenant_id=row.tenant_id, actor=actor, action="accounts.project.changed", resource_ids=[row.id]
     )
     return row
 
 
-def _refuse_taken_name(name: str, *, besides: UUID | None = None) -> None:
-    taken = set(Project.objects.filter(name=name).values_list("id", flat=True))
-    if taken - {besides}:
-        raise Conflict("There is a project of this name already.")
+def _save_under_its_name(row: Project) -> None:
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise Conflict("There is a project of this name already.") from error
 
 
 def grant_membership(user: User, role: Role, *, actor: Actor) -> UUID:

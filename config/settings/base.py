@@ -77,7 +77,8 @@ def pooled(url: str, *, size: int) -> dict[str, Any]:
     config: dict[str, Any] = dict(dj_database_url.parse(url)) | {"CONN_HEALTH_CHECKS": True}
     config["OPTIONS"] = config.get("OPTIONS", {}) | {
         "connect_timeout": 3,
-        "pool": {"min_size": 0, "max_size": size, "timeout": DATABASE_POOL_SECONDS},
+        # The pool's own patience doubles its pauses up to minutes; a request that comes starts a new attempt instead.
+        "pool": {"min_size": 0, "max_size": size, "timeout": DATABASE_POOL_SECONDS, "reconnect_timeout": 1.0},
     }
     return config
 

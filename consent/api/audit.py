@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts import selectors
-from accounts.http.paging import Page, page_of
+from accounts.http.paging import page_of
 from accounts.http.views import ApiView, checked_external_id
 from accounts.keys import subject_pseudonym
 from accounts.scopes import Scope
@@ -22,12 +22,12 @@ from consent.types import Act
 
 class AuditEvents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.AUDIT_READ}
+    queries: ClassVar = {"GET": AuditQuery}
 
-    @extend_schema(operation_id="list_audit_events", parameters=[AuditQuery], responses=page_of(AuditEventAnswer))
+    @extend_schema(operation_id="list_audit_events", responses=page_of(AuditEventAnswer))
     def get(self, request: Request) -> Response:
         """List the audit log, newest first. Reading it is recorded in it."""
-        query = self.parse_query(AuditQuery)
-        page = Page.of(query)
+        query, page = self.query, self.page()
         with self.tenant() as principal:
             events = events_for_tenant(
                 tenant_id=principal.tenant_id,

@@ -21,8 +21,9 @@ from consent.services import people
 
 class Subjects(ApiView):
     required_scopes: ClassVar = {"GET": Scope.SUBJECTS_READ}
+    queries: ClassVar = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_subjects", parameters=[PageQuery], responses=page_of(SubjectListed))
+    @extend_schema(operation_id="list_subjects", responses=page_of(SubjectListed))
     def get(self, request: Request) -> Response:
         """List the people known to the tenant, by the tenant's own ids."""
         page = self.page()

@@ -5,7 +5,7 @@ from zoneinfo import available_timezones
 
 from rest_framework import serializers
 
-from accounts.http.fields import ExactEmail, ExactInstant, ExactPattern, ExactText, StrictSerializer
+from accounts.http.fields import ExactChoice, ExactEmail, ExactInstant, ExactPattern, ExactText, StrictSerializer
 from accounts.http.paging import PageQuery
 from accounts.types import AgeBand
 from consent.types import ConsentActor, LedgerEvent, PurposeKey
@@ -22,7 +22,7 @@ class SubjectInput(StrictSerializer):
     name = ExactText(max_length=200, allow_blank=True, default="")
     locale = ExactPattern(_LANGUAGE, max_length=35, allow_blank=True, default="")
     time_zone = ExactText(plain=True, max_length=64, allow_blank=True, default="", help_text="IANA name.")
-    age_band = serializers.ChoiceField(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
+    age_band = ExactChoice(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
 
     def validate_time_zone(self, value: str) -> str:
         if value and value not in available_timezones():
@@ -73,14 +73,12 @@ class ConsentInput(StrictSerializer):
     """What the person said. A key relays it: `spoken_by` says who spoke, `evidence` what shows it."""
 
     purposes = serializers.ListField(
-        child=serializers.ChoiceField(choices=[key.value for key in PurposeKey]),
+        child=ExactChoice(choices=[key.value for key in PurposeKey]),
         min_length=1,
         max_length=len(PurposeKey),
     )
-    event = serializers.ChoiceField(choices=SPOKEN)
-    spoken_by = serializers.ChoiceField(
-        choices=[actor.value for actor in ConsentActor], default=ConsentActor.AGENT.value
-    )
+    event = ExactChoice(choices=SPOKEN)
+    spoken_by = ExactChoice(choices=[actor.value for actor in ConsentActor], default=ConsentActor.AGENT.value)
     language = ExactPattern(_LANGUAGE, max_length=35, default="en")
     surface = ExactPattern(_CODE, default="api", help_text="Where it was said, for example `chat`.")
     method = ExactPattern(_CODE, default="relayed", help_text="How, for example `typed`, `button`.")
@@ -133,7 +131,7 @@ class ConsentsState(serializers.Serializer[Any]):
 
 class AuditQuery(PageQuery):
     action = ExactPattern(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
-    decision = serializers.ChoiceField(choices=["allowed", "refused"], required=False)
+    decision = ExactChoice(choices=["allowed", "refused"], required=False)
     actor = serializers.CharField(max_length=64, required=False, help_text="Id of the acting key, member or part.")
     subject = ExactText(max_length=255, required=False, help_text="The tenant's id of a person.")
     since = ExactInstant(required=False)

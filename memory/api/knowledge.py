@@ -9,7 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api.serializers import JobAnswer, job_answer
-from accounts.http.fields import ExactId, ExactInstant, ExactInteger, ExactPattern, ExactText, StrictSerializer
+from accounts.http.fields import (
+    ExactChoice,
+    ExactId,
+    ExactInstant,
+    ExactInteger,
+    ExactPattern,
+    ExactText,
+    StrictSerializer,
+)
 from accounts.http.paging import PageQuery, page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
@@ -34,7 +42,7 @@ class DocumentInput(StrictSerializer):
     name = ExactText(plain=True, max_length=200)
     title = ExactText(plain=True, max_length=300, allow_blank=True, default="")
     text = ExactText(plain=True, max_length=MAX_DOCUMENT)
-    format = serializers.ChoiceField(choices=["text", "markdown"], default="text")
+    format = ExactChoice(choices=["text", "markdown"], default="text")
     source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")  # type: ignore[assignment] # a field's name
     tags = serializers.ListField(child=ExactPattern(_TAG), max_length=20, default=list)
     project = ExactId(required=False)
@@ -91,8 +99,9 @@ class SearchAnswer(serializers.Serializer[Any]):
 
 class Documents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.KNOWLEDGE_READ, "POST": Scope.KNOWLEDGE_WRITE}
+    queries: ClassVar = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_documents", parameters=[PageQuery], responses=page_of(DocumentListed))
+    @extend_schema(operation_id="list_documents", responses=page_of(DocumentListed))
     def get(self, request: Request) -> Response:
         """List the documents this key may see, without their texts."""
         page = self.page()

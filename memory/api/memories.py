@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.errors import FieldError, ProjectForbidden, ValidationFailed
-from accounts.http.paging import Page, page_of
+from accounts.http.paging import page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -33,16 +33,15 @@ _ONE_OR_MANY = PolymorphicProxySerializer(
 
 class Memories(ApiView):
     required_scopes: ClassVar = {"GET": Scope.MEMORIES_READ, "POST": Scope.MEMORIES_WRITE}
+    queries: ClassVar = {"GET": shapes.MemoriesQuery}
 
     @extend_schema(
         operation_id="list_memories",
-        parameters=[shapes.MemoriesQuery],
         responses=page_of(shapes.MemoryAnswer),
     )
     def get(self, request: Request, external_id: str) -> Response:
         """List what can be recalled of a person from this project and agent, newest first."""
-        query = self.parse_query(shapes.MemoriesQuery)
-        page = Page.of(query)
+        query, page = self.query, self.page()
         with self.person(external_id) as subject:
             view = view_for(self.principal, project_id=query.get("project"), **_asked(query))
             _refuse_across(self, view.across_projects)
@@ -70,11 +69,12 @@ class Memories(ApiView):
 
 class OneMemory(ApiView):
     required_scopes: ClassVar = {"GET": Scope.MEMORIES_READ, "DELETE": Scope.MEMORIES_DELETE}
+    queries: ClassVar = {"GET": shapes.OneMemoryQuery}
 
-    @extend_schema(operation_id="show_memory", parameters=[shapes.OneMemoryQuery], responses=shapes.MemoryAnswer)
+    @extend_schema(operation_id="show_memory", responses=shapes.MemoryAnswer)
     def get(self, request: Request, external_id: str, memory_id: UUID) -> Response:
         """Show one memory, current or replaced."""
-        query = self.parse_query(shapes.OneMemoryQuery)
+        query = dict(self.query)
         with self.person(external_id) as subject:
             view = view_for(self.principal, project_id=query.pop("project", None), history=True, **query)
             _refuse_across(self, view.across_projects)

@@ -19,8 +19,9 @@ from memory.services import profile
 
 class ProfileKeys(ApiView):
     required_scopes: ClassVar = {"GET": Scope.PROFILE_READ}
+    queries: ClassVar = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_profile_keys", parameters=[PageQuery], responses=page_of(shapes.ProfileKeyAnswer))
+    @extend_schema(operation_id="list_profile_keys", responses=page_of(shapes.ProfileKeyAnswer))
     def get(self, request: Request) -> Response:
         """List the profile keys that are declared."""
         page = self.page()
@@ -31,20 +32,20 @@ class ProfileKeys(ApiView):
 
 class OneProfileKey(ApiView):
     required_scopes: ClassVar = {"PUT": Scope.PROJECTS_WRITE}
+    queries: ClassVar = {"PUT": shapes.ProjectQuery}
 
     @extend_schema(
         operation_id="declare_profile_key",
-        parameters=[shapes.ProjectQuery],
         request=shapes.ProfileKeyInput,
         responses=shapes.ProfileKeyAnswer,
     )
     def put(self, request: Request, key: str) -> Response:
         """Declare a profile key with its JSON Schema, for the tenant or one project, or change it."""
-        query, body = self.parse_query(shapes.ProjectQuery), self.parse(shapes.ProfileKeyInput)
+        body = self.parse(shapes.ProfileKeyInput)
         with self.tenant() as principal:
 
             def declare() -> Answer:
-                project = accounts.project_for(principal, query.get("project"))
+                project = accounts.project_for(principal, self.query.get("project"))
                 where = project.id if project else None
                 return Answer(_key_answer(profile.declare_key(key, project_id=where, actor=principal.actor, **body)))
 
@@ -53,17 +54,16 @@ class OneProfileKey(ApiView):
 
 class Profile(ApiView):
     required_scopes: ClassVar = {"GET": Scope.PROFILE_READ}
+    queries: ClassVar = {"GET": shapes.ProjectQuery}
 
     @extend_schema(
         operation_id="list_profile",
-        parameters=[shapes.ProjectQuery],
         responses=page_of(shapes.ProfileLineAnswer),
     )
     def get(self, request: Request, external_id: str) -> Response:
         """List a person's profile values that may appear."""
-        query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
-            lines = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"))
+            lines = profile.read_profile(subject, principal=self.principal, project_id=self.query.get("project"))
         return Response({"items": shapes.ProfileLineAnswer(lines, many=True).data, "next_cursor": None})
 
 
@@ -73,32 +73,28 @@ class OneProfileValue(ApiView):
         "PUT": Scope.PROFILE_WRITE,
         "DELETE": Scope.PROFILE_WRITE,
     }
+    queries: ClassVar = {"GET": shapes.ProjectQuery, "PUT": shapes.ProjectQuery, "DELETE": shapes.ProjectQuery}
 
     @extend_schema(
         operation_id="show_profile_value",
-        parameters=[shapes.ProjectQuery],
         responses=shapes.ProfileLineAnswer,
     )
     def get(self, request: Request, external_id: str, key: str) -> Response:
         """Show one profile value."""
-        query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
-            (line,) = profile.read_profile(subject, principal=self.principal, project_id=query.get("project"), key=key)
+            (line,) = profile.read_profile(
+                subject, principal=self.principal, project_id=self.query.get("project"), key=key
+            )
         return Response(shapes.ProfileLineAnswer(line).data, headers={"ETag": etag(line.version)})
 
     @extend_schema(
         operation_id="set_profile_value",
-        parameters=[shapes.ProjectQuery],
         request=shapes.ProfileInput,
         responses=shapes.ProfileState,
     )
     def put(self, request: Request, external_id: str, key: str) -> Response:
         """Set a declared profile key to a value that satisfies its schema."""
-        query, body, version = (
-            self.parse_query(shapes.ProjectQuery),
-            self.parse(shapes.ProfileInput),
-            if_match(request),
-        )
+        body, version = self.parse(shapes.ProfileInput), if_match(request)
         with self.person(external_id) as subject:
 
             def put() -> Answer:
@@ -107,7 +103,7 @@ class OneProfileValue(ApiView):
                     key,
                     body["value"],
                     principal=self.principal,
-                    project_id=query.get("project"),
+                    project_id=self.query.get("project"),
                     if_version=version,
                 )
                 return Answer({"id": str(row.id), "version": row.version}, 200, {"ETag": etag(row.version)})
@@ -116,16 +112,16 @@ class OneProfileValue(ApiView):
 
     @extend_schema(
         operation_id="remove_profile_value",
-        parameters=[shapes.ProjectQuery],
         responses={200: shapes.MemoryState},
     )
     def delete(self, request: Request, external_id: str, key: str) -> Response:
         """Remove a profile value for good."""
-        query = self.parse_query(shapes.ProjectQuery)
         with self.person(external_id) as subject:
 
             def remove() -> Answer:
-                removed = profile.remove_value(subject, key, principal=self.principal, project_id=query.get("project"))
+                removed = profile.remove_value(
+                    subject, key, principal=self.principal, project_id=self.query.get("project")
+                )
                 return Answer({"id": str(removed), "state": "forgotten"})
 
             return self.once(remove, subject)

@@ -36,8 +36,9 @@ class ProjectAnswer(serializers.Serializer[Any]):
 
 class Projects(ApiView):
     required_scopes: ClassVar = {"GET": Scope.PROJECTS_READ, "POST": Scope.PROJECTS_WRITE}
+    queries: ClassVar = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_projects", parameters=[PageQuery], responses=page_of(ProjectAnswer))
+    @extend_schema(operation_id="list_projects", responses=page_of(ProjectAnswer))
     def get(self, request: Request) -> Response:
         """List the projects this key may see."""
         page = self.page()

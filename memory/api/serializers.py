@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from accounts.http.fields import (
     ExactBoolean,
+    ExactChoice,
     ExactId,
     ExactInstant,
     ExactInteger,
@@ -53,8 +54,8 @@ class MemoryItem(StrictSerializer):
     """One memory, stored as given. Exactly the text sent is kept; it is normalised only for search."""
 
     text = ExactText(max_length=MAX_TEXT)
-    kind = serializers.ChoiceField(choices=KINDS, default="semantic")
-    source = serializers.ChoiceField(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
+    kind = ExactChoice(choices=KINDS, default="semantic")
+    source = ExactChoice(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
     confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
     categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
@@ -63,7 +64,7 @@ class MemoryItem(StrictSerializer):
     expires_at = ExactInstant(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="")
-    audience = serializers.ChoiceField(choices=AUDIENCES, default="private")
+    audience = ExactChoice(choices=AUDIENCES, default="private")
     supersedes = serializers.ListField(child=ExactId(), max_length=20, default=list)
     derived_from = serializers.ListField(child=ExactId(), max_length=100, default=list)
 
@@ -135,7 +136,7 @@ class MemoriesQuery(PageQuery):
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     across_projects = serializers.BooleanField(default=False)
     history = serializers.BooleanField(default=False, help_text="Show what was replaced or has run out too.")
-    kind = serializers.ChoiceField(choices=KINDS, required=False)
+    kind = ExactChoice(choices=KINDS, required=False)
     category = ExactPattern(_CATEGORY, required=False)
     created_after = ExactInstant(required=False)
 
@@ -153,7 +154,7 @@ class RecallInput(StrictSerializer):
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
     across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
     as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
-    kinds = serializers.ListField(child=serializers.ChoiceField(choices=KINDS), max_length=3, default=list)
+    kinds = serializers.ListField(child=ExactChoice(choices=KINDS), max_length=3, default=list)
     categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)

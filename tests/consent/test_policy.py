@@ -1,4 +1,4 @@
-"""The one function that says yes: its table, its reasons and their order, and that it follows the ledger's last word."""
+"""The one function that says yes: its table, its reasons and their order, and that the ledger's last word decides."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.errors import SubjectErased
+from accounts.keys import subject_pseudonym
 from accounts.models import Subject
-from accounts.tenancy import narrow, scope
+from accounts.tenancy import narrow, reveal_pseudonym, scope
 from audit.models import AuditEvent
 from consent.errors import ConsentRequired
 from consent.models import ConsentEvent
@@ -288,9 +289,6 @@ def test_state_and_decision_follow_the_last_event_of_any_history(acme, history):
     enter(person, *(statement(event, *sorted(purposes)) for event, purposes in history))
 
     with scope(acme.id), narrow(person.id):
-        from accounts.keys import subject_pseudonym
-        from accounts.tenancy import reveal_pseudonym
-
         pseudonym = subject_pseudonym(acme.principal.tenant_epoch, person.ref_inside())
         reveal_pseudonym(pseudonym)
         ledger = list(ledger_of(pseudonym))
@@ -311,8 +309,6 @@ def test_ledger_of_another_person_is_out_of_reach(acme):
     assert max_.decides(Act.STORE).allowed
 
     with scope(acme.id), narrow(mia.id):
-        from accounts.keys import subject_pseudonym
-
         pseudonym = subject_pseudonym(acme.principal.tenant_epoch, max_.ref_inside())
         assert list(ledger_of(pseudonym)) == []
         assert ConsentEvent.objects.count() == 0

@@ -4,14 +4,16 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.test import Client
 
 from accounts.credentials import make_key
 from accounts.models import Subject
 from accounts.scopes import Scope
-from accounts.services.credentials import revoke_api_key
+from accounts.services.credentials import create_api_key, revoke_api_key
 from accounts.services.tenants import open_tenant
 from accounts.tenancy import scope
 from accounts.types import Mode
+from config.urls import urlpatterns
 from tests.world import TEST_ACTOR, Rest
 
 FIELDS = {"type", "title", "status", "detail", "instance", "code", "errors", "request_id"}
@@ -78,7 +80,13 @@ def test_erased_person_is_a_problem_too(mia):
 
 
 def test_other_content_types_are_refused(mia):
-    for content_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", ""):
+    for content_type in (
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/xml",
+        "",
+    ):
         answer = mia.world.agent.client.generic(
             "POST",
             f"{mia.path}/recall",
@@ -110,8 +118,6 @@ def assert_unauthenticated(answer):
 
 
 def with_header(value):
-    from django.test import Client
-
     return Client(raise_request_exception=False).get("/v1/subjects", headers={"Authorization": value} if value else {})
 
 
@@ -123,7 +129,16 @@ def test_good_key_is_let_in(acme):
 def test_anything_else_is_not(acme):
     good = acme.keys["admin"]
     changed = good[:-1] + ("0" if good[-1] != "0" else "1")
-    headers = ["", "Bearer", "Bearer ", f"Basic {good}", good, f"Bearer{good}", f"Bearer {good[:-1]}", f"Bearer {good}x"]
+    headers = [
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {good}",
+        good,
+        f"Bearer{good}",
+        f"Bearer {good[:-1]}",
+        f"Bearer {good}x",
+    ]
     headers += [f"Bearer {changed}", "Bearer fmn_live_x_y_z", "Bearer " + "x" * 5000, "Bearer \u00e9", f"Token {good}"]
 
     for header in headers:
@@ -143,8 +158,6 @@ def test_key_of_another_mode_opens_nothing(acme):
 
 def test_key_made_for_another_mode_than_its_tenants_opens_nothing(acme):
     live = open_tenant(acme.tenant.organisation_id, Mode.LIVE, actor=TEST_ACTOR)
-    from accounts.services.credentials import create_api_key
-
     with scope(live.id):
         _, right = create_api_key("right", {Scope.SUBJECTS_READ}, mode=Mode.LIVE, actor=TEST_ACTOR)
         _, wrong = create_api_key("wrong", {Scope.SUBJECTS_READ}, mode=Mode.SANDBOX, actor=TEST_ACTOR)
@@ -181,8 +194,6 @@ def test_stranger_learns_nothing_about_what_exists(mia):
 
 
 def test_health_and_schema_need_no_key():
-    from django.test import Client
-
     client = Client()
     assert client.get("/healthz").json()["status"] == "ok"
     assert client.get("/v1/schema").json()["openapi"].startswith("3.1")
@@ -235,8 +246,6 @@ def test_every_method_of_every_address_names_its_scope(mia):
 
 
 def test_table_above_has_every_method_of_every_address():
-    from config.urls import urlpatterns
-
     found = set()
     for part in urlpatterns:
         for route in getattr(part, "url_patterns", []):
@@ -264,7 +273,9 @@ def test_harmless_request_id_is_echoed(acme, offered):
     assert acme.admin.get("/v1/subjects/nobody", X_Request_Id=offered).json()["request_id"] == offered
 
 
-@pytest.mark.parametrize("offered", ["", "short", "a" * 65, "with space", "a\u00e9bcdefgh", "<script>x</script>", "trace:4711"])
+@pytest.mark.parametrize(
+    "offered", ["", "short", "a" * 65, "with space", "a\u00e9bcdefgh", "<script>x</script>", "trace:4711"]
+)
 def test_other_request_ids_are_replaced(acme, offered):
     made = acme.admin.get("/v1/subjects", X_Request_Id=offered)["X-Request-Id"]
 
@@ -277,7 +288,11 @@ def test_every_request_gets_an_id_of_its_own(acme):
 
 
 def test_no_answer_may_be_kept_by_a_cache(mia):
-    for answer in (mia.world.admin.get(mia.path), mia.world.admin.put(mia.path, {}), mia.world.admin.get("/v1/purposes")):
+    for answer in (
+        mia.world.admin.get(mia.path),
+        mia.world.admin.put(mia.path, {}),
+        mia.world.admin.get("/v1/purposes"),
+    ):
         assert answer["Cache-Control"] == "no-store"
         assert answer["X-Content-Type-Options"] == "nosniff"
 

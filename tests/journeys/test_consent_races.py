@@ -127,16 +127,21 @@ def test_without_the_lock_it_would_still_be_a_yes(mia):
 
 
 def test_withdrawal_that_is_rolled_back_changes_nothing(mia, connect_as):
-    class Changed(Exception):
+    class ChangedMind(Exception):
         pass
 
-    with pytest.raises(Changed), scope(mia.world.id), narrow(mia.id):
-        withdraw_inside(mia)
-        using = Running(mia, lambda: mia.tries("Mia keeps bees."))
-        until(lambda: waiters(connect_as) == 1)
-        raise Changed
+    using = []
 
-    assert using.result.status_code == 201
+    def withdraw_and_think_better_of_it():
+        withdraw_inside(mia)
+        using.append(Running(mia, lambda: mia.tries("Mia keeps bees.")))
+        until(lambda: waiters(connect_as) == 1)
+        raise ChangedMind
+
+    with pytest.raises(ChangedMind), scope(mia.world.id), narrow(mia.id):
+        withdraw_and_think_better_of_it()
+
+    assert using[0].result.status_code == 201
     assert len(mia.world.relay.get(f"{mia.path}/consents").json()["history"]) == 2
 
 

@@ -3,6 +3,7 @@
 import http.client
 import threading
 from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 from django.db import connections
@@ -79,25 +80,29 @@ def kill_between(server, data, ask, *, hold):
 
     `hold` takes a lock on what the handler reads only after the commit of its entry, so it stops exactly there.
     """
-    answers = []
+    request_id, answers = uuid4().hex, []
 
     def attempt():
         try:
-            answers.append(ask(X_Request_Id="killed-between"))
+            answers.append(ask(X_Request_Id=request_id))
         except NO_ANSWER:
             answers.append(None)
 
-    entered = "SELECT action, resource_ids FROM audit_event WHERE request_id = 'killed-between'"
+    def entered():
+        return data.execute(
+            "SELECT action, resource_ids FROM audit_event WHERE request_id = %s", [request_id]
+        ).fetchall()
+
     with data.transaction():
         data.execute(hold)
         asking = threading.Thread(target=attempt)
         asking.start()
-        eventually(lambda: data.execute(entered).fetchall())
+        eventually(entered)
         assert answers == []
         server.kill()
         asking.join()
     assert answers == [None]
-    return data.execute(entered).fetchall()
+    return entered()
 
 
 def test_a_recall_killed_before_its_answer_stands_in_the_log(known, server, data):

@@ -264,9 +264,15 @@ def expected(memory, view, *, sensitive):
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(memories=st.lists(MEMORY, min_size=1, max_size=8), views=st.lists(VIEW, min_size=3, max_size=3), sensitive=st.booleans())
+@given(
+    memories=st.lists(MEMORY, min_size=1, max_size=8),
+    views=st.lists(VIEW, min_size=3, max_size=3),
+    sensitive=st.booleans(),
+)
 def test_list_shows_exactly_what_recall_can_reach(acme, projects, memories, views, sensitive):
-    person = acme.person(f"p{next(_numbers)}").consents("memory.store", "memory.personalise", "memory.share", "memory.sensitive")
+    person = acme.person(f"p{next(_numbers)}").consents(
+        "memory.store", "memory.personalise", "memory.share", "memory.sensitive"
+    )
     ids = [write(person, number, memory, projects) for number, memory in enumerate(memories)]
     if not sensitive:
         person.says("withdrawn", "memory.sensitive")

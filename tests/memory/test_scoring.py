@@ -89,8 +89,16 @@ def test_decay_halves_in_thirty_days_and_use_is_capped(mia):
 @pytest.mark.parametrize(
     ("scoring", "first", "last"),
     [
-        ({"name": "weighted", "similarity_weight": 0.0, "recency_weight": 0.0, "importance_weight": 1.0}, IMPORTANT, None),
-        ({"name": "weighted", "similarity_weight": 0.0, "recency_weight": 1.0, "importance_weight": 0.0}, NEW, CONFIRMED),
+        (
+            {"name": "weighted", "similarity_weight": 0.0, "recency_weight": 0.0, "importance_weight": 1.0},
+            IMPORTANT,
+            None,
+        ),
+        (
+            {"name": "weighted", "similarity_weight": 0.0, "recency_weight": 1.0, "importance_weight": 0.0},
+            NEW,
+            CONFIRMED,
+        ),
         ({"name": "recency", "recency_weight": 1.0}, NEW, OLD_USED),
         ({"name": "decay", "rate_per_day": 10.0}, NEW, None),
         ({"name": "decay", "rate_per_day": 0.0, "access_cap": 10.0}, OLD_USED, None),
@@ -113,7 +121,9 @@ def test_project_sets_the_policy_and_a_request_may_name_another(mia):
     assert created.status_code == 201
     assert {explain["policy"] for explain in ranked(mia, project=project).values()} == {"recency"}
     assert order(mia, project=project)[0] == NEW
-    assert {explain["policy"] for explain in ranked(mia, project=project, scoring={"name": "decay"}).values()} == {"decay"}
+    assert {explain["policy"] for explain in ranked(mia, project=project, scoring={"name": "decay"}).values()} == {
+        "decay"
+    }
     assert {explain["policy"] for explain in ranked(mia).values()} == {"evidence"}
 
 
