@@ -190,7 +190,7 @@ def test_batch_is_stored_in_its_order(mia):
         ({"text": ""}, 400, "validation_failed"),
         ({"text": "I am diabetic.", "categories": ["health"]}, 403, "consent_required"),
         ({"text": "New.", "supersedes": [str(uuid4())]}, 404, "not_found"),
-        ({"text": "New.", "derived_from": [str(uuid4())]}, 400, "validation_failed"),
+        ({"text": "New.", "derived_from": [str(uuid4())]}, 404, "not_found"),
         ({"text": "New.", "occurred_at": "2099-01-01T00:00:00Z"}, 400, "validation_failed"),
     ],
 )
