@@ -66,6 +66,8 @@ def pytest_configure(config):
         _stack.append(Stack())
         _stack[0].migrate()
         os.environ.update(_stack[0].environment)
+        # Not what is tested: on a busy machine a question must not lose its vector in the middle of another test.
+        os.environ["EMBEDDER_TIMEOUT_SECONDS"] = "20"
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.base"
     import django
     from django.test.utils import setup_test_environment

@@ -91,10 +91,11 @@ class ApiView(APIView):
 
 
 def checked_external_id(external_id: str) -> str:
-    """The tenant's id of a person, byte-exact: 1–255 bytes of UTF-8, no `/`, no NUL."""
+    """The tenant's id of a person, byte-exact: 1–255 bytes of UTF-8; no `/`, no NUL, no broken character."""
     size = len(external_id.encode("utf-8", "surrogatepass"))
     if not 1 <= size <= MAX_EXTERNAL_ID_BYTES:
         raise ValidationFailed(errors=[FieldError("external_id", "Must be 1 to 255 bytes long.")])
-    if any(character in "/\x00" or 0xD800 <= ord(character) <= 0xDFFF for character in external_id):
-        raise ValidationFailed(errors=[FieldError("external_id", "Must not hold `/`, NUL or half a surrogate pair.")])
+    # A server that decodes the path leniently turns every broken byte into U+FFFD: two ids would be one person.
+    if any(character in "/\x00\ufffd" or 0xD800 <= ord(character) <= 0xDFFF for character in external_id):
+        raise ValidationFailed(errors=[FieldError("external_id", "Must not hold `/`, NUL or broken characters.")])
     return external_id

@@ -37,6 +37,8 @@ def record_statement(subject: SubjectRef, statement: Statement, *, caller: Calle
     for purpose in purposes:
         _refuse_replay(statement, standing.get(purpose.key), now)
     events = [_enter(subject, statement, purpose, pseudonym, decision, caller, now) for purpose in purposes]
+    for event in events:
+        _stand(subject, event, standing.get(event.purpose))
     _record(subject, pseudonym, [event.id for event in events], statement, caller)
     return consents_of_person()
 
@@ -62,7 +64,10 @@ def _purposes_named(statement: Statement) -> list[PurposeRef]:
 
 
 def _refuse_replay(statement: Statement, standing: ConsentRef | None, now: datetime) -> None:
-    if statement.event in IN_FORCE_AFTER and standing and (statement.occurred_at or now) < standing.since:
+    if statement.event not in IN_FORCE_AFTER or standing is None:
+        return
+    said_at = statement.occurred_at or now
+    if said_at < standing.since or (said_at == standing.since and not standing.in_force(now)):
         raise ValidationFailed(errors=[FieldError("/occurred_at", "The person has spoken about this since then.")])
 
 
@@ -109,20 +114,24 @@ def _enter(
     event.own_subject_id = subject.id
     seal_fields(event, decision, evidence_sealed=statement.evidence.encode() or None)
     event.save(force_insert=True)
+    return event
+
+
+def _stand(subject: SubjectRef, event: ConsentEvent, before: ConsentRef | None) -> None:
+    """Bring the person's state up to the event. `since` never goes back: a late word must not reopen an earlier one."""
     ConsentState.objects.update_or_create(
         tenant_id=subject.tenant_id,
         subject_id=subject.id,
-        purpose=purpose.key,
+        purpose=event.purpose,
         defaults={
             "state": event.event,
             "version": event.version,
             "spoken_by": event.spoken_by,
             "event_id": event.id,
-            "since": event.occurred_at,
+            "since": max(event.occurred_at, before.since) if before else event.occurred_at,
             "valid_until": event.valid_until,
         },
     )
-    return event
 
 
 def _record(subject: SubjectRef, pseudonym: str, ids: Sequence[UUID], statement: Statement, caller: Caller) -> None:

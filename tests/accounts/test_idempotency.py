@@ -159,9 +159,13 @@ def test_another_method_under_the_same_key_is_refused(acme):
 
 
 def test_another_query_string_is_another_request(known):
-    store(known, "key-1")
+    known.world.admin.put("/v1/profile-keys/food", {"schema": {}})
+    known.world.agent.put(f"{known.path}/profile/food", {"value": "rice"})
+    project = known.world.project("kitchen")
+    entry = f"{known.path}/profile/food"
+    assert known.world.agent.delete(entry, Idempotency_Key="key-1").status_code == 200
 
-    assert_mismatch(known.world.agent.post(f"{known.path}/memories?x=1", TEXT, Idempotency_Key="key-1"))
+    assert_mismatch(known.world.agent.delete(f"{entry}?project={project}", Idempotency_Key="key-1"))
 
 
 def test_keys_belong_to_the_api_key_that_used_them(known):

@@ -83,7 +83,7 @@ def test_an_entry_is_sent_once_with_its_ids_and_removed(mia, sent, waiting):
 
 def test_a_rolled_back_transaction_leaves_neither_job_nor_entry(acme, sent, waiting, connect_as):
     with scope(acme.id):
-        queue_job("document", TASK)
+        queue_job("document", TASK, project_id=None)
         transaction.set_rollback(True)
 
     relay_outbox()

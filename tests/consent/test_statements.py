@@ -179,6 +179,18 @@ def test_old_yes_replayed_after_a_withdrawal_is_refused(mia):
     assert standing(mia) == {"memory.store": "withdrawn"}
 
 
+def test_withdrawal_entered_late_is_not_undone_by_sending_its_yes_again(mia):
+    yes_at = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    before_that = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+    say(mia, occurred_at=yes_at)
+    say(mia, "withdrawn", occurred_at=before_that)
+
+    again = say(mia, occurred_at=yes_at)
+
+    assert again.status_code == 400
+    assert standing(mia) == {"memory.store": "withdrawn"}
+
+
 def test_replay_naming_one_stale_purpose_enters_nothing(mia):
     spoken = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     say(mia, occurred_at=spoken)

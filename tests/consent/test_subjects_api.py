@@ -149,6 +149,7 @@ IDS = [
     "a..b",
     "%2F",
     "%00",
+    "%EF%BF%BD",
     "100%",
     "a+b&c=d?e#f;g",
     "'; DROP TABLE accounts_subject; --",

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -47,7 +48,7 @@ def stored(values: list[float]) -> StoredVector:
 
 
 def made(number: int, text: str = "", cosine: float | None = None, *, days_old: float = 0, **changes) -> Entry:
-    facts = {
+    facts: dict[str, Any] = {
         "id": UUID(int=number),
         "kind": Kind.SEMANTIC,
         "state": State.ACTIVE,
@@ -354,7 +355,7 @@ def test_explanation_names_every_figure():
     ]
 
     ranking = ranked(entries, asked("green tea"), limit=1)
-    first, second, third = ranking.candidates[0], *ranking.dropped
+    first, (second, third) = ranking.candidates[0], ranking.dropped
 
     dense, lexical = first.explanation.lanes
     assert (dense.lane, dense.rank, dense.scaled) == ("dense:1", 1, 1.0)
