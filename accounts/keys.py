@@ -5,6 +5,7 @@ a `Grant` (made by consent.access.record_read alone, its audit entry committed) 
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Never
 from uuid import UUID
@@ -126,6 +127,11 @@ def term_key(decision: Decision) -> bytes:
     Derived from the key that is not rotated, so that a rotation of the others leaves every hash findable.
     """
     return derive(_subject_keys(decision).steady, "terms")
+
+
+def list_digest(decision: Decision, parts: Iterable[bytes]) -> bytes:
+    """32 bytes over a list of what belongs to the person, in its order; only who has the person's keys can make it."""
+    return keyed_digest(derive(_subject_keys(decision).steady, "list"), *parts)
 
 
 def subject_pseudonym(tenant_epoch: int, subject: SubjectRef) -> str:

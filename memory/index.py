@@ -2,16 +2,21 @@
 
 A write adds one segment of its own; when a size class is full its segments are merged in the same transaction, so that
 n memories lie in O(log n) classes of at most 16 and no background job is needed. Forgetting rewrites the segment that
-held the entry. Everything here runs in the person's scope.
+held the entry. The list of segments is signed with every write, so that an old segment put back is noticed even as a
+whole row. Everything here runs in the person's scope.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import hmac
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from accounts.keys import Decision, open_index, raise_alarm, seal_fields, subject_of
-from accounts.services.subjects import raise_index_version
+from django.db.models import F
+
+from accounts.keys import Decision, list_digest, open_index, raise_alarm, seal_fields, subject_of
+from accounts.services.subjects import raise_index_version, sign_index_list
 from memory.models import IndexSegment
 from memory.segments import Entry, Index, SegmentCorrupt
 
@@ -26,21 +31,21 @@ class OpenSegment:
 
 
 def open_segments(decision: Decision) -> list[OpenSegment]:
-    """All segments, opened one by one. Raises TagMismatch for a blob that is not authentic or not whole."""
-    return [OpenSegment(row, _decoded([row], decision)) for row in IndexSegment.objects.order_by("id")]
+    """All segments, opened one by one. Raises TagMismatch for one that is not authentic, not whole or not current."""
+    return [OpenSegment(row, _decoded([row], decision)) for row in _current_rows(decision)]
 
 
 def open_whole(decision: Decision) -> Index:
     """The person's whole index as one struct of arrays: one query, one opening a segment, one decoding."""
-    return _decoded(list(IndexSegment.objects.order_by("id")), decision)
+    return _decoded(_current_rows(decision), decision)
 
 
 def add_entries(entries: Sequence[Entry], decision: Decision) -> None:
     """Add entries as one segment, and merge the size classes that are full."""
-    subject_id = subject_of(decision).id
-    raise_index_version(subject_id)
-    _save(IndexSegment(tenant_id=decision.tenant_id, subject_id=subject_id), Index.of(entries), decision)
-    _merge_full_classes(decision)
+    with _writing(decision):
+        row = IndexSegment(tenant_id=decision.tenant_id, subject_id=subject_of(decision).id)
+        _save(row, Index.of(entries), decision)
+        _merge_full_classes(decision)
 
 
 def change_entries(
@@ -50,15 +55,37 @@ def change_entries(
     removed: Collection[UUID] = (),
 ) -> set[UUID]:
     """Rewrite the segments that hold these entries. Returns the ids that were found."""
-    raise_index_version(subject_of(decision).id)
     wanted = set(changes or {}) | set(removed)
     found: set[UUID] = set()
-    for segment in open_segments(decision):
-        here = {memory_id for memory_id in wanted if segment.index.position(memory_id) is not None}
-        if here:
-            found |= here
-            _rewrite(segment, here, changes or {}, decision)
+    with _writing(decision):
+        for segment in open_segments(decision):
+            here = {memory_id for memory_id in wanted if segment.index.position(memory_id) is not None}
+            if here:
+                found |= here
+                _rewrite(segment, here, changes or {}, decision)
     return found
+
+
+@contextmanager
+def _writing(decision: Decision) -> Iterator[None]:
+    """Writers of one person's index take turns until their commits; each signs the list it leaves behind."""
+    subject_id = subject_of(decision).id
+    raise_index_version(subject_id)
+    yield
+    rows = list(IndexSegment.objects.order_by("id").only("id", "tenant_id", "subject_id", "content_version"))
+    sign_index_list(subject_id, _list_digest(rows, decision))
+
+
+def _current_rows(decision: Decision) -> Sequence[IndexSegment]:
+    """The segments, if they are the ones on the signed list: read in one statement, so that both are of one moment."""
+    rows = list(IndexSegment.objects.order_by("id").annotate(signed=F("subject__index_list_digest")))
+    if rows and not hmac.compare_digest(bytes(rows[0].signed or b""), _list_digest(rows, decision)):
+        raise_alarm(decision, rows[0].id)
+    return rows
+
+
+def _list_digest(rows: Sequence[IndexSegment], decision: Decision) -> bytes:
+    return list_digest(decision, (row.id.bytes + row.content_version.to_bytes(8, "big") for row in rows))
 
 
 def _rewrite(
@@ -75,19 +102,24 @@ def _rewrite(
 
 def _merge_full_classes(decision: Decision) -> None:
     """One size class after the other, the small ones first, since merging one may fill the next."""
+    sizes = dict(IndexSegment.objects.order_by("id").values_list("id", "entries"))
     smallest = 0
     for below, fan_in in SIZE_CLASSES:
-        full = list(IndexSegment.objects.filter(entries__gte=smallest, entries__lt=below).order_by("id"))
+        full = [segment_id for segment_id, entries in sizes.items() if smallest <= entries < below]
         if len(full) >= fan_in:
-            _merge(full, decision)
+            merged = _merge(full, decision)
+            sizes = {segment_id: size for segment_id, size in sizes.items() if segment_id not in full}
+            sizes[merged.id] = merged.entries
         smallest = below
 
 
-def _merge(rows: list[IndexSegment], decision: Decision) -> None:
+def _merge(segment_ids: Sequence[UUID], decision: Decision) -> IndexSegment:
     """Into the first of them."""
+    rows = list(IndexSegment.objects.filter(id__in=segment_ids).order_by("id"))
     merged = _decoded(rows, decision)
-    IndexSegment.objects.filter(id__in=[row.id for row in rows[1:]]).delete()
+    IndexSegment.objects.filter(id__in=segment_ids[1:]).delete()
     _save(rows[0], merged, decision)
+    return rows[0]
 
 
 def _save(row: IndexSegment, index: Index, decision: Decision) -> None:
@@ -96,7 +128,7 @@ def _save(row: IndexSegment, index: Index, decision: Decision) -> None:
     row.save()
 
 
-def _decoded(rows: list[IndexSegment], decision: Decision) -> Index:
+def _decoded(rows: Sequence[IndexSegment], decision: Decision) -> Index:
     blobs = [open_index(row.body_sealed, decision) for row in rows]
     try:
         return Index.decode(blobs)

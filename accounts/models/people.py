@@ -37,6 +37,8 @@ class Subject(TenantModel):
     )
     key_epoch = models.PositiveIntegerField(default=1)
     index_version = models.PositiveBigIntegerField(default=0)
+    # Keyed digest of the list of index segments with their versions: an old segment put back is not on it.
+    index_list_digest = models.BinaryField(max_length=32, null=True, editable=False)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

@@ -132,3 +132,7 @@ def _record(action: str, row: Subject, principal: Principal) -> None:
 def raise_index_version(subject_id: UUID) -> None:
     """Mark the person's sealed index as changed. Holds the person's row until the commit: index writers take turns."""
     Subject.objects.filter(id=subject_id).update(index_version=F("index_version") + 1)
+
+
+def sign_index_list(subject_id: UUID, digest: bytes) -> None:
+    Subject.objects.filter(id=subject_id).update(index_list_digest=digest)

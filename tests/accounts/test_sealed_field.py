@@ -233,6 +233,31 @@ def test_an_older_segment_put_back_does_not_open(known, superuser):
     assert_alarm(known.world, known.world.agent.get(f"{known.path}/memories"), row_id)
 
 
+@pytest.mark.parametrize("door", ["list", "recall"])
+def test_a_whole_older_segment_row_put_back_is_not_on_the_signed_list(known, superuser, door):
+    row = "SELECT id, body_sealed, content_version FROM memory_indexsegment WHERE subject_id = %s"
+    row_id, older, version = superuser.execute(row, [known.id]).fetchone()
+    rewrite(known, known.memory_id, "Mia keeps the spare key at the neighbour's.")
+
+    put_bytes(superuser, "memory_indexsegment", "body_sealed", row_id, older, content_version=version)
+
+    agent = known.world.agent
+    answer = (
+        agent.get(f"{known.path}/memories") if door == "list" else agent.post(f"{known.path}/recall", {"query": "x"})
+    )
+    assert_alarm(known.world, answer, row_id)
+
+
+def test_a_segment_taken_away_is_noticed(known, superuser):
+    known.remembers("Mia plays the viola.")
+    rows = "SELECT id FROM memory_indexsegment WHERE subject_id = %s ORDER BY id"
+    first, second = (row_id for (row_id,) in superuser.execute(rows, [known.id]).fetchall())
+
+    superuser.execute("DELETE FROM memory_indexsegment WHERE id = %s", [second])
+
+    assert_alarm(known.world, known.world.agent.get(f"{known.path}/memories"), first)
+
+
 # --- plaintext -----------------------------------------------------------------------------------------------------
 
 SEALED_COLUMNS = [
