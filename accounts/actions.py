@@ -12,7 +12,11 @@ ACTIONS = (
     AuditAction(
         "accounts.authentication.refused", "Keys that name the tenant were refused", "api_key", counts=("attempts",)
     ),
-    AuditAction("accounts.request.refused", "A request was refused because the key lacks a scope", "api_key"),
+    AuditAction(
+        "accounts.request.refused",
+        "A request was refused: the key lacks a scope, is bound to another project, or the person is gone",
+        "api_key",
+    ),
     AuditAction("accounts.request.replayed", "A write was answered from its idempotency record", "request"),
     AuditAction("accounts.seal.mismatched", "A sealed value was not what was sealed in its place", "row"),
     AuditAction("accounts.subject.created", "A person was made known to the tenant", "subject"),

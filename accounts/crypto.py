@@ -32,6 +32,8 @@ class KeyUse(IntEnum):
     CONTENT = 1
     INDEX = 2
     TENANT = 3
+    # Proof that stays when content keys rotate, and is unreadable once the person's keys are destroyed.
+    PROOF = 4
 
 
 class EnvelopeBroken(Exception):

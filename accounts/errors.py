@@ -23,6 +23,8 @@ class DomainError(Exception):
     status: ClassVar[int] = 500
     title: ClassVar[str] = "The request failed"
     default_detail: ClassVar[str] = ""
+    # Whether the audit log has an entry of this refusal already, one that says more than the door could.
+    recorded = False
 
     def __init__(self, detail: str = "", *, errors: Sequence[FieldError] = ()) -> None:
         self.detail = detail or self.default_detail

@@ -31,7 +31,7 @@ from audit.types import Actor
 
 logger = logging.getLogger(__name__)
 
-_LABELS = {KeyUse.CONTENT: "content", KeyUse.INDEX: "index", KeyUse.TENANT: "tenant-content"}
+_LABELS = {KeyUse.CONTENT: "content", KeyUse.INDEX: "index", KeyUse.TENANT: "tenant-content", KeyUse.PROOF: "proof"}
 
 
 class NotGranted(Exception):
@@ -167,10 +167,16 @@ def _owner_keys(binding: Binding, decision: Decision) -> keystore.KeySet:
     return _subject_keys(decision)
 
 
+def _keys_of(binding: Binding, decision: Decision) -> dict[UUID, bytes]:
+    """By id, the keys that may open a value in this place: of its owner, and of its use."""
+    keys = _owner_keys(binding, decision)
+    return {keys.steady_id: keys.steady} if binding.use is KeyUse.PROOF else keys.by_id
+
+
 def _key_for(key_id: UUID, binding: Binding, decision: Decision) -> bytes:
     """The key is chosen by id among the owner's own; another's id opens nothing."""
     try:
-        return _owner_keys(binding, decision).by_id[key_id]
+        return _keys_of(binding, decision)[key_id]
     except KeyError:
         raise TagMismatch from None
 
@@ -179,10 +185,11 @@ def _seal(plaintext: bytes, binding: Binding, decision: Decision) -> Sealed:
     if not decision.covers(binding):
         raise NotGranted(decision.action)
     keys = _owner_keys(binding, decision)
+    key_id = keys.steady_id if binding.use is KeyUse.PROOF else keys.current_id
     envelope = seal_envelope(
         plaintext,
-        key=derive(keys.by_id[keys.current_id], _LABELS[binding.use]),
-        key_id=keys.current_id,
+        key=derive(_key_for(key_id, binding, decision), _LABELS[binding.use]),
+        key_id=key_id,
         associated_data=binding.associated_data(),
     )
     return Sealed(envelope, binding)

@@ -42,6 +42,7 @@ class KeySet:
     current_id: UUID
     by_id: dict[UUID, bytes] = field(repr=False)
     # The key that is never rotated: a tenant's index key, a person's audit key.
+    steady_id: UUID
     steady: bytes = field(repr=False)
 
 
@@ -162,7 +163,7 @@ def _key_set(rows: list[WrappedKey], versioned: str, steady: str, unwrap: Unwrap
         raise KeyDestroyed
     keys = {row.id: (unwrap or _root_unwrap)(bytes(row.wrapped), _context(row)) for row in versions}
     steady_key = (unwrap or _under(keys))(bytes(fixed.wrapped), _context(fixed))
-    return KeySet(current_id=versions[-1].id, by_id=keys, steady=steady_key)
+    return KeySet(current_id=versions[-1].id, by_id=keys, steady_id=fixed.id, steady=steady_key)
 
 
 def _context(row: WrappedKey) -> bytes:

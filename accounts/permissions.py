@@ -1,4 +1,4 @@
-"""DRF adapter: the method's scope must be among the key's. Refusals are recorded."""
+"""DRF adapter: the method's scope must be among the key's. The view enters the refusal in the log."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from rest_framework.request import Request
 
 from accounts.errors import MethodNotAllowed, ScopeMissing
 from accounts.types import Principal
-from audit import services as audit
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # it imports this module through DRF's settings
@@ -20,19 +19,6 @@ class HasRequiredScope(BasePermission):
         wanted = getattr(view, "required_scopes", {}).get(method)
         if wanted is None:
             raise MethodNotAllowed(f"{request.method} is not possible here.")
-        principal = request.auth
-        if not isinstance(principal, Principal) or wanted.value not in principal.scopes:
-            if isinstance(principal, Principal):
-                refuse(principal)
+        if not isinstance(request.auth, Principal) or wanted.value not in request.auth.scopes:
             raise ScopeMissing(f"This needs the scope {wanted.value}.")
         return True
-
-
-def refuse(principal: Principal) -> None:
-    audit.record_refusal(
-        tenant_id=principal.tenant_id,
-        actor=principal.actor,
-        action="accounts.request.refused",
-        reason="scope_missing",
-        resource_ids=[principal.key_id],
-    )

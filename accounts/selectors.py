@@ -123,7 +123,7 @@ def project_by_id(principal: Principal, project_id: UUID) -> Project:
 def job_by_id(principal: Principal, job_id: UUID) -> JobRef:
     """A job of the tenant, of the key's own project if it is bound to one. The scope must be ALL."""
     row = Job.objects.filter(id=job_id).first()
-    if row is None or principal.project_id not in (None, row.project_id):
+    if row is None or not principal.owns(row.project_id):
         raise NotFound
     return job_ref(row)
 

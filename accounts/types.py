@@ -85,6 +85,14 @@ class Principal:
     def actor(self) -> Actor:
         return Actor(kind="api_key", id=str(self.key_id))
 
+    def sees(self, project_id: UUID | None) -> bool:
+        """A key bound to a project sees that one's things and what belongs to none; another key sees everything."""
+        return self.project_id is None or project_id in (None, self.project_id)
+
+    def owns(self, project_id: UUID | None) -> bool:
+        """And it changes only that one's."""
+        return self.project_id in (None, project_id)
+
 
 @dataclass(frozen=True, slots=True)
 class TenantRef:

@@ -15,11 +15,13 @@ def record_read(
     Raises AuditUnavailable when it cannot be written, NotGranted when the decision was a no; nothing is opened then.
     """
     decision.require()
+    # Never the person's own row id beside the pseudonym: the two together would name the person for ever.
+    named = tuple(each for each in ids if decision.subject is None or each != decision.subject.id)
     event = audit.record_committed(
         tenant_id=decision.tenant_id,
         actor=decision.actor,
         action=action,
-        resource_ids=tuple(ids),
+        resource_ids=named,
         subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
         purposes=decision.purposes,
         consent_refs=decision.consent_refs,

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts import keystore
-from accounts.types import SubjectRef
+from accounts.models import Subject
+from accounts.types import AgeBand, SubjectRef
 from consent.holdings import register_holder
 
 
@@ -31,6 +32,30 @@ class RowsHolder:
     def _rows(self, label: str, subject: SubjectRef) -> QuerySet[Any]:
         rows: QuerySet[Any] = apps.get_model(label)._default_manager.filter(subject_id=subject.id)
         return rows
+
+
+class AccountHolder:
+    """The person's own row: it stays as the tombstone that answers 410, with nothing of the person in it.
+
+    Erasing needs the state to be `erased` already, as it is behind the fence.
+    """
+
+    name = "account"
+    models = frozenset({"accounts.subject"})
+
+    def locate(self, subject: SubjectRef) -> dict[str, int]:
+        return {"accounts.subject": Subject.objects.filter(id=subject.id).exclude(_EMPTIED).count()}
+
+    def erase(self, subject: SubjectRef) -> dict[str, int]:
+        emptied: dict[str, Any] = dict.fromkeys(("external_id_sealed", "contact_sealed", "email_index"))
+        emptied |= {"locale": "", "time_zone": "", "age_band": AgeBand.UNKNOWN, "index_list_digest": None}
+        return {"accounts.subject": Subject.objects.filter(id=subject.id).exclude(_EMPTIED).update(**emptied)}
+
+    def verify_absent(self, subject: SubjectRef) -> bool:
+        return not any(self.locate(subject).values())
+
+
+_EMPTIED = Q(external_id_sealed=None, contact_sealed=None, email_index=None, locale="", time_zone="")
 
 
 class KeysHolder:
@@ -69,5 +94,6 @@ class PseudonymousProof:
 def register_all() -> None:
     register_holder(PseudonymousProof())
     register_holder(KeysHolder())
+    register_holder(AccountHolder())
     register_holder(RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord")))
     register_holder(RowsHolder("consents", ("consent.consentstate",)))

@@ -77,7 +77,7 @@ class Notice(TenantModel):
 class ConsentEvent(TenantModel):
     """The ledger: what a person said, under their pseudonym alone, so that it can stay as proof after they are erased.
 
-    The evidence is sealed with the person's key and goes with it.
+    The evidence is sealed with the person's key that is not rotated, since no row here can be sealed anew.
     """
 
     table_number = 2
@@ -94,7 +94,7 @@ class ConsentEvent(TenantModel):
     method = models.CharField(max_length=40)
     spoken_by = models.CharField(max_length=8, choices=[(actor.value, actor.name) for actor in ConsentActor])
     recorded_by = models.CharField(max_length=36)
-    evidence_sealed = SealedField(number=1, use=KeyUse.CONTENT, null=True)
+    evidence_sealed = SealedField(number=1, use=KeyUse.PROOF, null=True)
     content_version = models.PositiveBigIntegerField(default=1)
     occurred_at = models.DateTimeField()
     recorded_at = models.DateTimeField(db_default=Now())

@@ -60,7 +60,7 @@ def decide_for_tenant(act: Act, *, caller: Caller) -> Decision:
         action=act.value,
         actor=caller.actor,
         project_id=None,
-        allowed=act is Act.DIRECTORY,
+        allowed=act is Act.TENANT,
         reason="",
         purposes=(),
         granted=frozenset(),
@@ -73,7 +73,9 @@ def require(decision: Decision) -> Decision:
     if decision.allowed:
         return decision
     record_refusal(decision)
-    raise BY_REASON[decision.reason]
+    refusal = BY_REASON[decision.reason]()
+    refusal.recorded = True
+    raise refusal
 
 
 def record_refusal(decision: Decision) -> None:
@@ -83,7 +85,6 @@ def record_refusal(decision: Decision) -> None:
         actor=decision.actor,
         action="consent.decision.refused",
         reason=decision.reason,
-        resource_ids=[decision.subject.id] if decision.subject else [],
         subject_pseudonym=subject_pseudonym(decision.tenant_epoch, decision.subject) if decision.subject else "",
         purposes=decision.purposes,
     )

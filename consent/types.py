@@ -28,8 +28,8 @@ class Act(StrEnum):
     FORGET = "forget"
     CONSENT = "consent"
     ACCOUNT = "account"
-    # Not about one person: a list of the tenant's people.
-    DIRECTORY = "directory"
+    # Not about one person: what belongs to the tenant, such as its knowledge, its log, its people's ids.
+    TENANT = "tenant"
 
 
 # The one table from act to purposes. Forgetting, the ledger itself and account data need no consent: the first two are
@@ -44,7 +44,7 @@ NEEDED: dict[Act, tuple[PurposeKey, ...]] = {
     Act.FORGET: (),
     Act.CONSENT: (),
     Act.ACCOUNT: (),
-    Act.DIRECTORY: (),
+    Act.TENANT: (),
 }
 
 # Acts that a restriction (Art. 18) or an objection (Art. 21) stops, whatever the consents say.

@@ -12,11 +12,15 @@ from functools import cache
 from django.conf import settings
 
 from memory.embedding import EmbedderCorrupt, EmbedderUnavailable, embedder_from, quantise
-from memory.embedding.minilm import WordPieceCounter
+from memory.embedding.minilm import WINDOW_TOKENS, WordPieceCounter
 from memory.ranking import QueryVector
 from memory.types import Floats, StoredVector
 
 logger = logging.getLogger(__name__)
+
+# What is encoded while somebody waits, about half a second's work; a job does the rest.
+TOKENS_AT_ONCE = 2048
+CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,12 @@ class Encoded:
 
 
 def encode(texts: Sequence[str]) -> Encoded | None:
-    """For somebody who waits. None when the embedder is late: the caller goes on with words alone and says so."""
+    """For somebody who waits. None when the embedder is late: the caller goes on with words alone and says so.
+
+    Also None for more than it does well within that time: everybody's questions share the one embedder.
+    """
+    if sum(min(len(text) // CHARACTERS_A_TOKEN, WINDOW_TOKENS) for text in texts) > TOKENS_AT_ONCE:
+        return None
     return _encode(texts, settings.EMBEDDER_TIMEOUT_SECONDS)
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models import F
 
 from accounts.keys import Decision, list_digest, open_index, raise_alarm, seal_fields, subject_of
-from accounts.services.subjects import raise_index_version, sign_index_list
+from accounts.services.subjects import index_list_digest, raise_index_version, sign_index_list
 from memory.models import IndexSegment
 from memory.segments import Entry, Index, SegmentCorrupt
 
@@ -68,20 +68,40 @@ def change_entries(
 
 @contextmanager
 def _writing(decision: Decision) -> Iterator[None]:
-    """Writers of one person's index take turns until their commits; each signs the list it leaves behind."""
+    """Writers of one person's index take turns until their commits; each checks the list it finds and signs its own."""
     subject_id = subject_of(decision).id
     raise_index_version(subject_id)
+    _current_rows(decision, without_bodies=True)
     yield
-    rows = list(IndexSegment.objects.order_by("id").only("id", "tenant_id", "subject_id", "content_version"))
+    rows = _segments(without_bodies=True)
     sign_index_list(subject_id, _list_digest(rows, decision))
 
 
-def _current_rows(decision: Decision) -> Sequence[IndexSegment]:
-    """The segments, if they are the ones on the signed list: read in one statement, so that both are of one moment."""
-    rows = list(IndexSegment.objects.order_by("id").annotate(signed=F("subject__index_list_digest")))
-    if rows and not hmac.compare_digest(bytes(rows[0].signed or b""), _list_digest(rows, decision)):
+def _segments(*, without_bodies: bool = False) -> Sequence[Any]:
+    """All of them with the signed list they must be on: one statement, so that both are of one moment."""
+    rows = IndexSegment.objects.order_by("id").annotate(signed=F("subject__index_list_digest"))
+    return list(rows.defer("body_sealed") if without_bodies else rows)
+
+
+def _current_rows(decision: Decision, *, without_bodies: bool = False) -> Sequence[IndexSegment]:
+    """The segments, if they are the ones on the signed list; else alarm and TagMismatch."""
+    rows = _segments(without_bodies=without_bodies)
+    if not rows:
+        return _none_expected(decision)
+    if not hmac.compare_digest(bytes(rows[0].signed or b""), _list_digest(rows, decision)):
         raise_alarm(decision, rows[0].id)
     return rows
+
+
+def _none_expected(decision: Decision) -> Sequence[IndexSegment]:
+    """No segments: none were ever written, or all were taken away. The first writer may have committed just now."""
+    signed = index_list_digest(subject_of(decision).id)
+    if signed is not None and not hmac.compare_digest(signed, _list_digest((), decision)):
+        rows = _segments()
+        if not rows:
+            raise_alarm(decision, subject_of(decision).id)
+        return rows
+    return ()
 
 
 def _list_digest(rows: Sequence[IndexSegment], decision: Decision) -> bytes:

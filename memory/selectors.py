@@ -26,6 +26,6 @@ def _seen_by[M: Model](principal: Principal, rows: QuerySet[M], after: UUID | No
 
 def document_by_id(document_id: UUID, principal: Principal) -> Document:
     row = Document.objects.filter(id=document_id).first()
-    if row is None or (principal.project_id and row.project_id not in (None, principal.project_id)):
+    if row is None or not principal.sees(row.project_id):
         raise NotFound
     return row

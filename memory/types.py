@@ -94,5 +94,16 @@ class StoredVector:
 # The numbers of consent purposes in sealed indexes: what a memory is kept for.
 PURPOSE_NUMBERS = {"memory.store": 1, "memory.infer": 2}
 
+# How far a source is believed; a fact is replaced only by one at least as trusted.
+TRUST = {
+    SourceClass.PERSON_CONFIRMED: 3,
+    SourceClass.PERSON: 3,
+    SourceClass.AGENT_INFERENCE: 2,
+    SourceClass.IMPORT: 2,
+    SourceClass.TOOL: 1,
+    SourceClass.DOCUMENT: 1,
+    SourceClass.OTHER_AGENT: 1,
+}
+
 # What comes from outside is evidence with its origin, not yet a fact about the person (trust.md 6).
 QUARANTINED_SOURCES = frozenset({SourceClass.TOOL, SourceClass.DOCUMENT, SourceClass.OTHER_AGENT})

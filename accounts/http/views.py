@@ -12,15 +12,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import selectors
-from accounts.errors import FieldError, ValidationFailed
+from accounts.errors import DomainError, FieldError, ValidationFailed
 from accounts.http.fields import StrictSerializer
 from accounts.http.paging import Page
 from accounts.scopes import Scope
 from accounts.services import idempotency
+from accounts.services.refusals import record_refused_request
 from accounts.tenancy import NONE, Reach, narrow, scope
 from accounts.types import Principal, SubjectRef
 
 MAX_EXTERNAL_ID_BYTES = 255
+# Not the strangers' 404, which would fill the log with typing errors, and not what the input's form was refused for.
+_RECORDED = frozenset({403, 410})
 
 
 class ApiView(APIView):
@@ -37,6 +40,13 @@ class ApiView(APIView):
         """After who and whether: what the address asks. Sets `query`."""
         super().initial(request, *args, **kwargs)
         self.query = self._parsed_query(self.queries.get(str(request.method), StrictSerializer))
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """The scope has rolled back by now. What was refused to a key, and why, is entered in the log."""
+        if isinstance(exc, DomainError) and exc.status in _RECORDED and not exc.recorded:
+            if isinstance(self.request.auth, Principal):
+                record_refused_request(self.request.auth, exc.code)
+        return super().handle_exception(exc)
 
     @property
     def principal(self) -> Principal:

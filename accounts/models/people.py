@@ -21,7 +21,8 @@ class Subject(TenantModel):
     table_number = 1
 
     external_id_index = models.BinaryField(max_length=16, editable=False)
-    external_id_sealed = SealedField(number=1, use=KeyUse.TENANT)
+    # Empty only in the tombstone of an erased person.
+    external_id_sealed = SealedField(number=1, use=KeyUse.TENANT, null=True)
     contact_sealed = SealedField(number=2, use=KeyUse.CONTENT, null=True)
     email_index = models.BinaryField(max_length=16, null=True, editable=False)
     content_version = models.PositiveBigIntegerField(default=1)
@@ -50,6 +51,15 @@ class Subject(TenantModel):
                 fields=["tenant", "external_id_index"],
                 condition=~models.Q(state=SubjectState.ERASED.value),
                 name="accounts_subject_external_id",
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "email_index"],
+                condition=models.Q(email_index__isnull=False) & ~models.Q(state=SubjectState.ERASED.value),
+                name="accounts_subject_email",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(external_id_sealed__isnull=False) | models.Q(state=SubjectState.ERASED.value),
+                name="accounts_subject_has_its_id",
             ),
         ]
         indexes = [models.Index(fields=["tenant", "external_id_index", "created_at"], name="accounts_subject_by_id")]

@@ -50,7 +50,7 @@ class OutboxEntry(OptionalPersonModel):
     class Meta(OptionalPersonModel.Meta):
         constraints = tenant_keys(
             person=True,
-            grants=(("fmn_app", "SELECT, INSERT"),),
+            grants=(("fmn_app", "SELECT, INSERT, DELETE"),),
             open_to=(("fmn_relay", "SELECT, UPDATE, DELETE"),),
         )
 

@@ -63,13 +63,13 @@ def advance_job(job_id: UUID, done: int) -> None:
 
 def finish_job(job_id: UUID, result: dict[str, Any]) -> None:
     """`result` holds ids and counts."""
-    _set(job_id, state=Job.State.SUCCEEDED, result=result, message="")
-    _record_end(job_id, "ok")
+    if _set(job_id, state=Job.State.SUCCEEDED, result=result, message=""):
+        _record_end(job_id, "ok")
 
 
 def fail_job(job_id: UUID, code: str) -> None:
-    _set(job_id, state=Job.State.FAILED, message=code)
-    _record_end(job_id, "failed")
+    if _set(job_id, state=Job.State.FAILED, message=code):
+        _record_end(job_id, "failed")
 
 
 def _record_end(job_id: UUID, result: Literal["ok", "failed"]) -> None:
@@ -82,5 +82,7 @@ def _record_end(job_id: UUID, result: Literal["ok", "failed"]) -> None:
     )
 
 
-def _set(job_id: UUID, **values: Any) -> None:
-    Job.objects.filter(id=job_id).update(updated_at=Now(), **values)
+def _set(job_id: UUID, **values: Any) -> bool:
+    """Change a job that has not ended; a task handed out a second time cannot reopen one. False when it has ended."""
+    unended = Job.objects.filter(id=job_id, state__in=(Job.State.QUEUED, Job.State.RUNNING))
+    return unended.update(updated_at=Now(), **values) > 0

@@ -53,11 +53,7 @@ def create_subject(
         updated_at=now,
     )
     _set_account(row, external_id, data, decide(subject_ref(row)))
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-    except IntegrityError as error:
-        raise Conflict("This person was made known by another request at the same moment.") from error
+    _save(row)
     _record("accounts.subject.created", row, principal)
     return subject_ref(row)
 
@@ -81,7 +77,7 @@ def change_subject(
     row.version += 1
     row.updated_at = datetime.now(UTC)
     _set_account(row, external_id, data, decision)
-    row.save()
+    _save(row)
     _record("accounts.subject.changed", row, principal)
     return subject_ref(row)
 
@@ -104,7 +100,7 @@ def open_subject(row: Subject, grant: Grant) -> OpenedSubject:
 
 
 def open_external_id(row: Subject, grant: Grant) -> str:
-    return open_content(row.external_id_sealed, grant).decode()
+    return open_content(row.external_id_sealed, grant).decode() if row.external_id_sealed else ""
 
 
 def _set_account(row: Subject, external_id: str, data: AccountData, decision: Decision) -> None:
@@ -119,12 +115,20 @@ def _email_index(email: str, decision: Decision) -> bytes:
     return tenant_blind_index(decision.tenant_id, decision.tenant_epoch, "subject.email", normalised)
 
 
+def _save(row: Subject) -> None:
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise Conflict("Another person of this tenant has this id or this e-mail address.") from error
+
+
 def _record(action: str, row: Subject, principal: Principal) -> None:
+    """Under the pseudonym alone: an entry with both would name the person for ever, whatever is erased."""
     audit.record_in_transaction(
         tenant_id=row.tenant_id,
         actor=principal.actor,
         action=action,
-        resource_ids=[row.id],
         subject_pseudonym=subject_pseudonym(principal.tenant_epoch, subject_ref(row)),
     )
 
@@ -136,3 +140,8 @@ def raise_index_version(subject_id: UUID) -> None:
 
 def sign_index_list(subject_id: UUID, digest: bytes) -> None:
     Subject.objects.filter(id=subject_id).update(index_list_digest=digest)
+
+
+def index_list_digest(subject_id: UUID) -> bytes | None:
+    found = Subject.objects.filter(id=subject_id).values_list("index_list_digest", flat=True).first()
+    return None if found is None else bytes(found)

@@ -41,7 +41,7 @@ class AuditEvents(ApiView):
                 limit=page.limit + 1,
             )
             record_read(
-                decide_for_tenant(Act.DIRECTORY, caller=principal),
+                decide_for_tenant(Act.TENANT, caller=principal),
                 [],
                 action="consent.log.read",
                 counts={"items": min(len(events), page.limit)},

@@ -58,6 +58,6 @@ def read_directory(rows: QuerySet[Subject], *, principal: Principal) -> list[tup
     """The people of one page with the tenant's own ids of them; recorded as one read."""
     people = list(rows)
     ids: list[UUID] = [row.id for row in people]
-    decision = decide_for_tenant(Act.DIRECTORY, caller=principal)
+    decision = decide_for_tenant(Act.TENANT, caller=principal)
     grant = record_read(decision, ids, action="accounts.subject.listed", counts={"items": len(ids)})
     return [(row, open_external_id(row, grant)) for row in people]

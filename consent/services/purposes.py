@@ -59,6 +59,8 @@ def publish_purpose(key: PurposeKey, text: PurposeText, *, actor: Actor) -> int:
 
     Consents given to earlier versions stay in force and on record with the text that was shown.
     """
+    if not text.notices:
+        raise ValueError("a purpose is published with at least one notice")
     tenant_id = current_scope().tenant_id
     purpose, created = Purpose.objects.get_or_create(tenant_id=tenant_id, key=key.value)
     if not created:

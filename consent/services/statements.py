@@ -7,7 +7,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from accounts.errors import FieldError, ValidationFailed
-from accounts.keys import Decision, seal_fields, subject_pseudonym
+from accounts.keys import Decision, seal_fields, subject_of, subject_pseudonym
 from accounts.tenancy import lock_person, reveal_pseudonym
 from accounts.types import AgeBand, Caller, SubjectRef
 from audit import services as audit
@@ -28,7 +28,7 @@ def record_statement(subject: SubjectRef, statement: Statement, *, caller: Calle
     """
     lock_person(subject.id, exclusive=True)
     decision = policy.decide(subject, Act.CONSENT, caller=caller)
-    now = datetime.now(UTC)
+    subject, now = subject_of(decision), datetime.now(UTC)
     _check(subject, statement, caller, now)
     purposes = _purposes_named(statement)
     pseudonym = subject_pseudonym(caller.tenant_epoch, subject)

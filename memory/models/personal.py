@@ -101,6 +101,13 @@ class Memory(InProject, PersonModel):
                 on_delete="superseded_by_id",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["tenant", "subject", "superseded_by"],
+                condition=models.Q(superseded_by__isnull=False),
+                name="memory_memory_successor",
+            ),
+        ]
 
 
 class Lineage(PersonModel):
@@ -128,7 +135,10 @@ class Lineage(PersonModel):
                 for end in ("memory", "source")
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "subject", "source"], name="memory_lineage_of_source")]
+        indexes = [
+            models.Index(fields=["tenant", "subject", "source"], name="memory_lineage_of_source"),
+            models.Index(fields=["tenant", "subject", "memory"], name="memory_lineage_of_memory"),
+        ]
 
 
 class IndexSegment(PersonModel):

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from accounts import selectors as accounts
+from accounts.errors import ProjectForbidden
 from accounts.services.jobs import queue_job
 from accounts.tenancy import current_scope
 from accounts.types import JobRef, Principal
@@ -65,6 +66,8 @@ def store_document(new: NewDocument, *, principal: Principal, project_id: UUID |
 def remove_document(document_id: UUID, *, principal: Principal) -> None:
     """Remove a document with its chunks. Raises NotFound, also for one outside the project the key is bound to."""
     row = document_by_id(document_id, principal)
+    if not principal.owns(row.project_id):
+        raise ProjectForbidden("A key bound to a project may not remove what belongs to none.")
     row.delete()
     _record("memory.document.removed", document_id, principal)
 
@@ -72,7 +75,7 @@ def remove_document(document_id: UUID, *, principal: Principal) -> None:
 def read_document(document_id: UUID, *, principal: Principal) -> Document:
     """The document with its text; recorded as a read. Raises NotFound."""
     row = document_by_id(document_id, principal)
-    record_read(decide_for_tenant(Act.DIRECTORY, caller=principal), [row.id], action="memory.document.read")
+    record_read(decide_for_tenant(Act.TENANT, caller=principal), [row.id], action="memory.document.read")
     return row
 
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from accounts.errors import NotFound
+from accounts.errors import NotFound, ProjectForbidden
 from accounts.keys import subject_pseudonym
 from accounts.types import Principal, SubjectRef
 from audit import services as audit
@@ -15,12 +15,15 @@ from memory.models import Memory
 def forget_memory(subject: SubjectRef, memory_id: UUID, *, principal: Principal) -> None:
     """Delete it hard; from the commit on nothing finds it. Needs no consent: it is the person's right.
 
-    Raises NotFound for an unknown memory, another person's, and one outside the project the key is bound to.
+    Raises NotFound for an unknown memory, another person's, and one the key does not see; ProjectForbidden for one it may
+    see but not change.
     """
     decision = require(decide(subject, Act.FORGET, caller=principal))
     row = Memory.objects.filter(id=memory_id).first()
-    if row is None or principal.project_id not in (None, row.project_id):
+    if row is None or not principal.sees(row.project_id):
         raise NotFound
+    if not principal.owns(row.project_id):
+        raise ProjectForbidden("A key bound to a project may not delete what belongs to none.")
     # The index first, as every write does: whoever changes a memory waits at the same place.
     sealed_index.change_entries(decision, removed=[memory_id])
     deleted, _ = Memory.objects.filter(id=memory_id).delete()

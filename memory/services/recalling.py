@@ -170,7 +170,7 @@ def _record(personal: _Personal, found: Sequence[Found], principal: Principal) -
     if personal.decision.allowed:
         return record_read(personal.decision, personal.ids + chunk_ids, action="memory.recall.answered", counts=counts)
     record_refusal(personal.decision)
-    shared = decide_for_tenant(Act.DIRECTORY, caller=principal)
+    shared = decide_for_tenant(Act.TENANT, caller=principal)
     return record_read(shared, chunk_ids, action="memory.knowledge.read", counts=counts)
 
 

@@ -10,7 +10,6 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from accounts import selectors as accounts
-from accounts.errors import NotFound
 from accounts.keys import Decision, seal_fields, subject_of, subject_pseudonym, term_key
 from accounts.services.jobs import send_later
 from accounts.types import Principal, SubjectRef
@@ -20,9 +19,9 @@ from consent.types import SENSITIVE_CATEGORIES, Act
 from memory import index as sealed_index
 from memory.analysis import hash_terms, terms
 from memory.encoding import Encoded, count_tokens
-from memory.errors import SupersessionRefused
-from memory.models import Lineage, Memory
+from memory.models import Memory
 from memory.segments import Entry
+from memory.services.replacing import settle_descent
 from memory.services.sessions import session_for_writing
 from memory.types import (
     PURPOSE_NUMBERS,
@@ -106,9 +105,9 @@ def remember(
         decision,
     )
     _record(decision, rows)
-    for row, new in zip(rows, news, strict=True):
-        _replace(row, new, decision, now)
-        _descend(row, new.derived_from, "derived")
+    ended = settle_descent(list(zip(rows, news, strict=True)), decision=decision, principal=principal, now=now)
+    if ended:
+        _record(decision, ended, action="memory.memory.superseded")
     if encoded is None:
         send_later("memory.tasks.embed_pending")
     return [Stored(row.id, State(row.state), row.content_version, encoded is None) for row in rows]
@@ -134,7 +133,7 @@ def _row(new: NewMemory, decision: Decision, now: datetime) -> Memory:
         created_at=now,
         expires_at=new.expires_at,
     )
-    content = {"text": new.text, "categories": list(new.categories), "metadata": dict(new.metadata)}
+    content = {"v": 1, "text": new.text, "categories": list(new.categories), "metadata": dict(new.metadata)}
     seal_fields(row, decision, content_sealed=json.dumps(content, ensure_ascii=False).encode())
     return row
 
@@ -160,48 +159,6 @@ def _entry(row: Memory, new: NewMemory, vectors: Mapping[int, StoredVector], key
         valid_from=row.valid_from,
         expires_at=row.expires_at,
         categories=new.categories,
-    )
-
-
-def _replace(row: Memory, new: NewMemory, decision: Decision, now: datetime) -> None:
-    """End what the new memory replaces at the moment it began; both stay, and `as_of` finds the old one before that."""
-    if not new.supersedes:
-        return
-    old_rows = _in_scope(new.supersedes, row)
-    for old in old_rows:
-        if old.state != State.ACTIVE or row.state != State.ACTIVE:
-            raise SupersessionRefused
-        old.state, old.superseded_at, old.superseded_by_id = State.SUPERSEDED, now, row.id
-        old.valid_to = max(old.valid_from, row.valid_from)
-        old.save(update_fields=["state", "superseded_at", "superseded_by", "valid_to"])
-    ended = {old.id: {"state": State.SUPERSEDED, "superseded_at": now, "valid_to": old.valid_to} for old in old_rows}
-    sealed_index.change_entries(decision, changes=ended)
-    _descend(row, new.supersedes, "supersedes")
-    _record(decision, old_rows, action="memory.memory.superseded")
-
-
-def _in_scope(ids: Sequence[UUID], row: Memory) -> list[Memory]:
-    """The person's memories of these ids that the row's project may see, locked. Raises NotFound unless that is all."""
-    rows = Memory.objects.select_for_update(no_key=True).filter(id__in=ids).exclude(id=row.id).order_by("id")
-    seen = [each for each in rows if each.project_id in (None, row.project_id)]
-    if len(seen) != len(set(ids)):
-        raise NotFound("A memory named in `supersedes` or `derived_from` is not one of this person's.")
-    return seen
-
-
-def _descend(row: Memory, sources: Sequence[UUID], relation: str) -> None:
-    if not sources:
-        return
-    _in_scope(sources, row)
-    Lineage.objects.bulk_create(
-        Lineage(
-            tenant_id=row.tenant_id,
-            subject_id=row.subject_id,
-            memory_id=row.id,
-            source_id=source,
-            relation=relation,
-        )
-        for source in sources
     )
 
 

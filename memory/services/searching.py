@@ -20,7 +20,7 @@ def search_knowledge(
     project = accounts.project_for(principal, project_id)
     found = find_chunks(KnowledgeQuery(text, encoded, project_id=project.id if project else None, **asked))
     grant = record_read(
-        decide_for_tenant(Act.DIRECTORY, caller=principal),
+        decide_for_tenant(Act.TENANT, caller=principal),
         [each.id for each in found],
         action="memory.knowledge.read",
         counts={"knowledge": len(found)},

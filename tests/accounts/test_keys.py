@@ -89,7 +89,7 @@ def test_another_tenants_grant_opens_nothing_even_naming_the_row(known, zenith):
 def test_a_decision_for_the_tenant_opens_no_persons_content(known):
     row = row_of(known, Memory)
 
-    decision = decide_for_tenant(Act.DIRECTORY, caller=known.world.principal)
+    decision = decide_for_tenant(Act.TENANT, caller=known.world.principal)
     grant = record_read(decision, [row.id], action="accounts.subject.listed")
 
     with pytest.raises(NotGranted):
@@ -99,7 +99,7 @@ def test_a_decision_for_the_tenant_opens_no_persons_content(known):
 def test_a_decision_for_the_tenant_opens_the_tenants_own_content(known):
     with scope(known.world.id):
         row = Subject.objects.get(id=known.id)
-    decision = decide_for_tenant(Act.DIRECTORY, caller=known.world.principal)
+    decision = decide_for_tenant(Act.TENANT, caller=known.world.principal)
 
     grant = record_read(decision, [row.id], action="accounts.subject.listed")
 

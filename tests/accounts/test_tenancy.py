@@ -95,7 +95,6 @@ def test_scope_that_was_refused_leaves_the_outer_one_as_it_was(acme, zenith):
     with scope(acme.id):
         with pytest.raises(ScopeConflict), scope(zenith.id):
             pass
-
         assert current_scope().tenant_id == acme.id
         assert settings()[0] == str(acme.id)
 
@@ -279,8 +278,8 @@ def test_raw_statement_in_another_dress_raises_too(statement):
 
 def test_raw_statement_about_a_global_table_needs_no_scope():
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) > 0 FROM accounts_organisation, django_migrations")
-        assert cursor.fetchone()[0] in (True, False)
+        cursor.execute("SELECT app FROM django_migrations WHERE app = 'accounts' LIMIT 1")
+        assert cursor.fetchone() == ("accounts",)
 
 
 def test_raw_statement_inside_a_scope_sees_that_tenant_alone(acme, zenith):
@@ -294,9 +293,10 @@ def test_raw_statement_inside_a_scope_sees_that_tenant_alone(acme, zenith):
 # --- across tenants, through Django -----------------------------------------------------------------------------------
 
 
-def test_row_of_another_tenant_is_not_found(acme, zenith_project):
+def test_row_of_another_tenant_is_neither_found_nor_updated(acme, zenith_project):
     with scope(acme.id, ALL):
         assert Project.objects.filter(id=zenith_project).first() is None
+        assert Project.objects.filter(id=zenith_project).update(name="taken over") == 0
         assert Project._base_manager.filter(id=zenith_project).first() is None
         assert list(Project.objects.raw("SELECT * FROM accounts_project WHERE id = %s", [zenith_project])) == []
 
@@ -312,11 +312,6 @@ def test_row_of_another_person_cannot_be_created(mia):
     noa = mia.world.person("noa")
     with pytest.raises(ProgrammingError, match="row-level security policy"), scope(mia.world.id), narrow(mia.id):
         Job.objects.create(tenant_id=mia.world.id, subject_id=noa.id, kind="planted")
-
-
-def test_update_of_another_tenants_rows_touches_none(acme, zenith_project):
-    with scope(acme.id, ALL):
-        assert Project.objects.filter(id=zenith_project).update(name="taken over") == 0
 
 
 def loaded(world, model, identity):
@@ -380,16 +375,12 @@ def forged(connect_as, acme, zenith_project):
     return identity
 
 
-def test_forged_reference_leads_nowhere(acme, forged, zenith_project):
+def test_forged_reference_leads_nowhere_by_itself_or_in_a_join(acme, forged, zenith_project):
     with scope(acme.id):
         document = Document.objects.get(id=forged)
         assert document.project_id == zenith_project
         with pytest.raises(Project.DoesNotExist):
             assert document.project
-
-
-def test_forged_reference_is_not_followed_by_a_join(acme, forged):
-    with scope(acme.id):
         rows = Document.objects.filter(id=forged)
         assert rows.select_related("project").get().project is None
         assert rows.values_list("project__name", flat=True).get() is None

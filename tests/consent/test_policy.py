@@ -95,13 +95,13 @@ def test_rights_and_account_data_need_no_consent(mia, act):
 
 
 def test_every_act_is_in_the_table():
-    assert set(Act) == set(TABLE) | {Act.DIRECTORY}
+    assert set(Act) == set(TABLE) | {Act.TENANT}
 
 
 def test_directory_is_the_only_act_about_no_person(acme):
     allowed = {act for act in Act if decide_for_tenant(act, caller=acme.principal).allowed}
 
-    assert allowed == {Act.DIRECTORY}
+    assert allowed == {Act.TENANT}
 
 
 # --- reasons ----------------------------------------------------------------------------------------------------------
