@@ -14,7 +14,7 @@ ACTIONS = (
     ),
     AuditAction(
         "accounts.request.refused",
-        "A request was refused: the key lacks a scope, is bound to another project, or the person is gone",
+        "A request was refused at the door; the reason is the answer's code",
         "api_key",
     ),
     AuditAction("accounts.request.replayed", "A write was answered from its idempotency record", "request"),

@@ -27,6 +27,14 @@ def principal_of(claimed: ClaimedKey) -> Principal | None:
     )
 
 
+def key_id_of(claimed: ClaimedKey) -> UUID:
+    """The id of a key, in force or not. Raises NotFound."""
+    found: UUID | None = ApiKey.objects.filter(digest=claimed.digest).values_list("id", flat=True).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
 def tenant_ref() -> TenantRef:
     """The tenant of the scope."""
     row = Tenant.objects.get()

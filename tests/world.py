@@ -5,16 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connections
 from django.test import Client
 
+from accounts.models import User
 from accounts.scopes import AGENT_SCOPES, Scope
 from accounts.services.credentials import create_api_key
-from accounts.services.tenants import create_organisation, create_project
+from accounts.services.tenants import create_organisation, create_project, grant_membership
 from accounts.tenancy import scope
-from accounts.types import Mode, Principal, TenantRef
+from accounts.types import Mode, Principal, Role, TenantRef
 from audit.types import Actor
 from consent.services.purposes import open_furnished_tenant
 
@@ -127,6 +128,7 @@ class World:
     tenant: TenantRef
     keys: dict[str, str] = field(default_factory=dict)
     key_ids: dict[str, UUID] = field(default_factory=dict)
+    members: dict[str, User] = field(default_factory=dict)
 
     @property
     def id(self):
@@ -163,6 +165,14 @@ class World:
                 name, scopes, mode=self.tenant.mode, actor=TEST_ACTOR, **options
             )
         return Rest(self.keys[name])
+
+    def member(self, name, role):
+        """Somebody of the tenant's team, e-mail unique in the whole run since users are global."""
+        user = User.objects.create_user(f"{name}@{uuid4().hex}.example")
+        with scope(self.id):
+            grant_membership(user, role, actor=TEST_ACTOR)
+        self.members[name] = user
+        return user
 
     def project(self, name, **options):
         with scope(self.id):
@@ -220,4 +230,6 @@ def open_world(name: str) -> World:
     world.key("agent", AGENT_SCOPES)
     world.key("relay", {Scope.CONSENT_RELAY, Scope.CONSENT_READ})
     world.key("admin", set(Scope))
+    world.member("ada", Role.OWNER)
+    world.member("ben", Role.AUDITOR)
     return world

@@ -69,6 +69,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 DATABASE_POOL_SECONDS = env_float("DATABASE_POOL_SECONDS", 3.0)
+# Connections a process may hold to each database; a request holds one to the data, briefly one to the log.
+DATABASE_POOL_SIZE = int(env_float("DATABASE_POOL_SIZE", 16))
 
 
 def pooled(url: str, *, size: int) -> dict[str, Any]:
@@ -84,9 +86,9 @@ def pooled(url: str, *, size: int) -> dict[str, Any]:
 
 
 DATABASES = {
-    "default": pooled(env_secret("DATABASE_URL"), size=8),
-    "audit": pooled(env_secret("AUDIT_DATABASE_URL"), size=8),
-    "keys": pooled(env_secret("KEYS_DATABASE_URL"), size=4),
+    "default": pooled(env_secret("DATABASE_URL"), size=DATABASE_POOL_SIZE),
+    "audit": pooled(env_secret("AUDIT_DATABASE_URL"), size=DATABASE_POOL_SIZE),
+    "keys": pooled(env_secret("KEYS_DATABASE_URL"), size=DATABASE_POOL_SIZE),
     "relay": pooled(env_secret("RELAY_DATABASE_URL"), size=2),
 }
 DATABASE_ROUTERS = ["accounts.router.KeysRouter"]

@@ -15,8 +15,8 @@ from memory.models import Memory
 def forget_memory(subject: SubjectRef, memory_id: UUID, *, principal: Principal) -> None:
     """Delete it hard; from the commit on nothing finds it. Needs no consent: it is the person's right.
 
-    Raises NotFound for an unknown memory, another person's, and one the key does not see; ProjectForbidden for one it may
-    see but not change.
+    Raises NotFound for an unknown memory, another person's, and one the key does not see; ProjectForbidden for one it
+    may see but not change.
     """
     decision = require(decide(subject, Act.FORGET, caller=principal))
     row = Memory.objects.filter(id=memory_id).first()

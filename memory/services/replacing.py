@@ -1,4 +1,4 @@
-"""What new memories do to older ones: end them, or descend from them. The older ones stay, and `as_of` finds them before."""
+"""What new memories do to older ones: end them, or descend from them. The older stay, and `as_of` finds them."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -28,8 +28,9 @@ def settle_descent(
 ) -> list[Memory]:
     """End what is superseded at the moment its successor began, and write down who came from what. Returns the ended.
 
-    Raises NotFound when a memory named is not one this person has and this project sees; ProjectForbidden when a key bound
-    to a project would end one outside it; SupersessionRefused for what is not current or comes from outside.
+    Raises NotFound when a memory named is not one this person has and this project sees; ProjectForbidden when a key
+    bound to a project would end one outside it; SupersessionRefused for what is not current, is another agent's, comes
+    from outside, or would replace what is trusted more.
     """
     sources = _named_sources(news, decision)
     for row, new in news:

@@ -126,6 +126,8 @@ def test_wrap_context_is_frozen():
         ("tenant-content", "42d0782415ba6b4b2264ee7413eef7f4dd275ea638f580b0c0fdddd43139caf2"),
         ("terms", "1c7b06b99eed6f776cb37e48dc3c221cae90f3b6c8e36ee25ebc8c948f53feb4"),
         ("wrap", "56d17124508cac52f5f3276f91a5320428068efc92448afbef5f3502a496cfcd"),
+        ("proof", "6053fd39002e91a9194498f6586c6e65f4269b24ec1fd0394a46a193e1d33d4a"),
+        ("list", "f957816e5517fa9d24da137f90f1074eb13e0c4abfc4e1717db2c3a28bc39b36"),
         ("root-wrap", "e421bab1dc0b5280c1d3a9908e1934b6b8c619dbda7f979bc32ac0ae68822203"),
         ("root-id", "4daab8ad781c56ca80b8192ccded6518afa1354d6188d27e2e425227d96b3134"),
     ],
@@ -151,7 +153,7 @@ def test_pseudonym_is_frozen():
 
 
 def test_key_uses_keep_their_numbers():
-    assert {use.name: use.value for use in KeyUse} == {"CONTENT": 1, "INDEX": 2, "TENANT": 3}
+    assert {use.name: use.value for use in KeyUse} == {"CONTENT": 1, "INDEX": 2, "TENANT": 3, "PROOF": 4}
 
 
 # --- rules --------------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """One action that only these tests register, an agent that acts, and one event in full."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from audit.registry import AuditAction, register
 from audit.types import Actor, Event
@@ -44,3 +46,9 @@ def full_event(kit):
         counts={"tokens": 0, "items": 2},
         result="ok",
     )
+
+
+@pytest.fixture
+def tenant():
+    """A tenant with an empty log: opening a real one writes events of its own."""
+    return SimpleNamespace(id=uuid7())
