@@ -39,7 +39,7 @@ check: $(DEVELOPMENT) ## the fast half: format, lint, import contracts, types
 gate: $(DEVELOPMENT)
 	$(PYTHON) manage.py makemigrations --check --dry-run --settings config.settings.analysis
 	$(PYTHON) manage.py check --deploy --fail-level WARNING --settings config.settings.analysis
-	$(PYTHON) -m pytest $(PYTEST)
+	$(PYTHON) -m pytest --numprocesses 2 --dist loadfile $(PYTEST)
 
 lock: $(DEVELOPMENT) ## write both lock files anew from pyproject.toml
 	$(VENV)/bin/uv pip compile $(LOCK) --output-file requirements.lock pyproject.toml

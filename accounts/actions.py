@@ -10,6 +10,12 @@ ACTIONS = (
     AuditAction("accounts.key.created", "An API key was created", "api_key"),
     AuditAction("accounts.key.revoked", "An API key was revoked", "api_key"),
     AuditAction(
+        "accounts.key.swept",
+        "Keys written for persons who never came to be were destroyed",
+        "subject_key",
+        counts=("items",),
+    ),
+    AuditAction(
         "accounts.authentication.refused", "Keys that name the tenant were refused", "api_key", counts=("attempts",)
     ),
     AuditAction(

@@ -22,6 +22,7 @@ CALL_SECONDS = 0.2
 PAUSE_SECONDS = 5.0
 KEY_USE = "fmn:key-use"
 REFUSED_KEYS = "fmn:refused-keys"
+MOST_REFUSED = 10_000
 
 
 class LossyStore:
@@ -58,8 +59,21 @@ def lossy_store() -> LossyStore:
 
 
 def note_refused_key(tenant_id: UUID) -> None:
-    """Count a key that opened nothing, by the tenant it claims. What tenant that is, if any, is found out later."""
-    lossy_store().try_call(lambda client: client.hincrby(REFUSED_KEYS, str(tenant_id), 1), default=0)
+    """Count a key that opened nothing, by the tenant it claims. What tenant that is, if any, is found out later.
+
+    Anybody may claim any tenant, so at most 10,000 of them are kept until the counts are taken, each minute; a claim of
+    one more is not counted. Callers that come at the same moment may exceed that by their number.
+    """
+    lossy_store().try_call(lambda client: _count_refused(client, str(tenant_id)), default=None)
+
+
+def _count_refused(client: Any, member: str) -> None:
+    pipeline = client.pipeline(transaction=False)
+    pipeline.hlen(REFUSED_KEYS)
+    pipeline.hexists(REFUSED_KEYS, member)
+    size, known = pipeline.execute()
+    if known or size < MOST_REFUSED:
+        client.hincrby(REFUSED_KEYS, member, 1)
 
 
 def taken(client: Any, name: str) -> dict[str, int]:

@@ -1,15 +1,24 @@
 """The Celery application and its schedule. Tasks that must not be lost go through the outbox, not straight to here."""
 
+import logging.config
 import os
 
 from celery import Celery
-from celery.signals import worker_init, worker_process_init
+from celery.signals import setup_logging, worker_init, worker_process_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 
 app = Celery("forget-me-not")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def use_the_products_logging(**_: object) -> None:
+    """Celery's own format prints what an exception says, which may be content."""
+    from django.conf import settings  # app ready
+
+    logging.config.dictConfig(settings.LOGGING)
 
 
 @worker_init.connect

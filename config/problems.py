@@ -1,15 +1,17 @@
 """Every refusal in one shape: RFC 9457 problem details with a stable code and the request's id."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
 from accounts import errors
+from accounts.http.fields import MAX_ERRORS, and_more
 from audit.context import request_id
 from audit.errors import AuditUnavailable
 
@@ -56,18 +58,29 @@ def as_domain_error(error: Exception) -> errors.DomainError:  # noqa: PLR0911  o
         case AuditUnavailable():
             return errors.AuditUnavailableError()
         case exceptions.ValidationError():
-            return errors.ValidationFailed(errors=list(_field_errors(error.detail)))
+            return errors.ValidationFailed(errors=_first(_field_errors(error.detail)))
         case exceptions.UnsupportedMediaType():
             return errors.UnsupportedMediaType()
         case exceptions.MethodNotAllowed():
             return errors.MethodNotAllowed(str(error.detail))
         case exceptions.ParseError():
             return errors.ValidationFailed(str(error.detail))
+        case SuspiciousOperation():
+            return errors.ValidationFailed("The request is not well-formed.")
         case Http404() | exceptions.NotFound():
             return errors.NotFound()
         case OperationalError() | InterfaceError():
             return errors.DatabaseUnavailable()
     return errors.InternalError()
+
+
+def _first(found: Iterable[errors.FieldError]) -> list[errors.FieldError]:
+    """At most MAX_ERRORS; when there are more, the last one says how many."""
+    every = list(found)
+    if len(every) <= MAX_ERRORS:
+        return every
+    shown = every[: MAX_ERRORS - 1]
+    return [*shown, errors.FieldError("", and_more(len(every) - len(shown)))]
 
 
 def _field_errors(detail: Any, pointer: str = "") -> Iterator[errors.FieldError]:

@@ -4,10 +4,12 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from accounts.safety import refuse_to_start_unsafe
-from memory.encoding import warm_up
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 application = get_wsgi_application()
+
+# What follows needs Django to be set up.
+from accounts.safety import refuse_to_start_unsafe  # noqa: E402
+from memory.encoding import warm_up  # noqa: E402
+
 refuse_to_start_unsafe()
 warm_up()

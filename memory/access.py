@@ -34,16 +34,21 @@ class View:
 
 def recallable(index: Index, decision: Decision, view: View) -> Mask:
     """bool[n]: which entries may appear for this decision in this view. Those outside its purposes drop out singly."""
+    return permitted(index, decision) & _in_scope(index, view) & _in_time(index, view) & _asked_for(index, view)
+
+
+def permitted(index: Index, decision: Decision) -> Mask:
+    """bool[n]: which entries may appear for this decision in any view at all. What is quarantined may in none."""
     decision.require()
-    return _permitted(index, decision) & _in_scope(index, view) & _in_time(index, view) & _asked_for(index, view)
+    return _within_purposes(index, decision) & np.isin(index.state, [int(State.ACTIVE), int(State.SUPERSEDED)])
 
 
-def _permitted(index: Index, decision: Decision) -> Mask:
+def _within_purposes(index: Index, decision: Decision) -> Mask:
     granted = [number for purpose, number in PURPOSE_NUMBERS.items() if purpose in decision.granted]
-    permitted = np.isin(index.purpose, granted)
+    within = np.isin(index.purpose, granted)
     if "memory.sensitive" not in decision.granted:
-        permitted &= ~index.categories.have_any(SENSITIVE_CATEGORIES)
-    return permitted
+        within &= ~index.categories.have_any(SENSITIVE_CATEGORIES)
+    return within
 
 
 def _in_scope(index: Index, view: View) -> Mask:
@@ -55,14 +60,13 @@ def _in_scope(index: Index, view: View) -> Mask:
 
 def _in_time(index: Index, view: View) -> Mask:
     """Current at `as_of`: begun, not ended, not expired. What was replaced ended when its successor began."""
-    live = np.isin(index.state, [int(State.ACTIVE), int(State.SUPERSEDED)])
     moment = to_microseconds(view.as_of)
     begun = (index.valid_from == NEVER) | (index.valid_from <= moment)
     if view.history:
-        return np.asarray(live & begun)
+        return np.asarray(begun)
     ended = (index.valid_to != NEVER) & (index.valid_to <= moment)
     expired = (index.expires_at != NEVER) & (index.expires_at <= moment)
-    return np.asarray(live & begun & ~ended & ~expired)
+    return np.asarray(begun & ~ended & ~expired)
 
 
 def _asked_for(index: Index, view: View) -> Mask:

@@ -12,6 +12,11 @@ class ProfileValueInvalid(DomainError):
     code, status, title = "profile_value_invalid", 400, "The value does not satisfy its key's schema"
 
 
+class QuotaExceeded(DomainError):
+    code, status, title = "quota_exceeded", 409, "There is no room for more"
+    default_detail = "A person has at most 200 profile values; remove one first."
+
+
 class SupersessionRefused(DomainError):
     code, status, title = "supersession_refused", 409, "This memory may not replace that one"
     default_detail = "Only a current memory can be replaced, and what comes from outside replaces nothing by itself."

@@ -1,7 +1,7 @@
 """Searching shared knowledge: exact vectors in pgvector and BM25 over the postings table, fused as recall fuses them.
 
-The tenant stands in every statement as a literal: row security is the net, the literal is the plan. The distance is
-taken in an outer query over a materialised one, so that the tenant's rows are chosen first.
+The tenant stands in every statement as a literal: row security is the net, the literal is the plan. The distances of
+all of the tenant's rows are taken in a materialised query and sorted outside it, so that no index chooses rows first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from django.db import connection
 from pgvector import HalfVector
 
+from accounts.keys import Grant, NotGranted
 from accounts.tenancy import current_scope
 from memory.analysis import QueryTerms, hash_query
 from memory.encoding import Encoded
@@ -23,21 +24,21 @@ from memory.ranking.lanes import K1, B, rarity
 
 LANE_LIMIT = 50
 
+# What stands behind the columns of a statement over the chunks that may be searched.
 _SCOPED = """
-    SELECT c.id, c.length, c.model_number, c.embedding FROM memory_chunk c
-    JOIN memory_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
+    FROM memory_chunk c JOIN memory_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
     WHERE c.tenant_id = %(tenant)s AND d.tenant_id = %(tenant)s AND (d.project_id IS NULL OR d.project_id = %(project)s)
       AND (%(tags)s::text[] IS NULL OR d.tags && %(tags)s::varchar[])
       AND (%(since)s::timestamptz IS NULL OR d.created_at > %(since)s::timestamptz)
 """
 _DENSE = f"""
-    WITH scoped AS MATERIALIZED ({_SCOPED})
-    SELECT id, 1 - (embedding <=> %(vector)s::halfvec) FROM scoped
-    WHERE model_number = %(model)s ORDER BY embedding <=> %(vector)s::halfvec LIMIT {LANE_LIMIT}
+    WITH scoped AS MATERIALIZED (
+        SELECT c.id, c.embedding <=> %(vector)s::halfvec AS distance {_SCOPED} AND c.model_number = %(model)s)
+    SELECT id, 1 - distance FROM scoped ORDER BY distance LIMIT {LANE_LIMIT}
 """  # noqa: S608  constants
 # Okapi BM25 with Lucene's idf, the constants of memory.ranking.lanes; the arrays let the application weigh coverage.
 _LEXICAL = f"""
-    WITH scoped AS MATERIALIZED ({_SCOPED}),
+    WITH scoped AS MATERIALIZED (SELECT c.id, c.length {_SCOPED}),
          size AS (SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS average FROM scoped),
          hits AS (SELECT p.term, p.chunk_id, p.frequency::float8 AS f, s.length::float8 AS length
                   FROM memory_posting p JOIN scoped s ON s.id = p.chunk_id
@@ -97,7 +98,9 @@ class Passage:
 
 
 def find_chunks(query: KnowledgeQuery) -> list[Found]:
-    """The best chunks over the floor, best first: ids and figures, no text."""
+    """The best chunks over the floor, best first: ids and figures, no text. With a limit of 0 nothing is asked."""
+    if query.limit == 0:
+        return []
     terms = hash_query(query.text, posting_key(current_scope().tenant_id))
     cosines = _dense(query) if query.encoded else {}
     words = _lexical(query, terms)
@@ -123,8 +126,10 @@ def find_chunks(query: KnowledgeQuery) -> list[Found]:
     ]
 
 
-def open_chunks(found: Sequence[Found]) -> list[Passage]:
-    """The texts of the chunks found. The caller has recorded the read."""
+def open_chunks(found: Sequence[Found], grant: Grant) -> list[Passage]:
+    """The texts of the chunks found. Raises NotGranted when the grant, a read on record, does not name them all."""
+    if not grant.ids.issuperset(each.id for each in found):
+        raise NotGranted(grant.decision.action)
     if not found:
         return []
     rows = {

@@ -59,8 +59,12 @@ _stack: list[Stack] = []
 
 
 def pytest_configure(config):
-    """Before anything imports Django: its settings read the environment of the running stack."""
-    if config.option.collectonly or config.option.help:
+    """Before anything imports Django: its settings read the environment of the running stack.
+
+    Run in parallel, every worker has a stack of its own; the process that only hands out tests needs none.
+    """
+    only_hands_out = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
+    if config.option.collectonly or config.option.help or only_hands_out:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.analysis")
     else:
         _stack.append(Stack())

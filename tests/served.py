@@ -26,7 +26,7 @@ def eventually(ask, *, seconds=20, every=0.05):
 
 
 class Process:
-    """One of web, worker and beat, in the environment of the running stack and with what is given on top."""
+    """One of web, worker, system and beat, in the environment of the running stack and with what is given on top."""
 
     name: str
 
@@ -58,11 +58,35 @@ class Process:
         return self.looks_ready()
 
 
-class Worker(Process):
-    name = "worker"
-
+class OneWorker(Process):
     def looks_ready(self):
         return " ready." in self.said()
+
+
+class SystemWorker(OneWorker):
+    name = "system"
+
+
+class Worker(OneWorker):
+    """The worker of the long tasks, with that of the short ones beside it."""
+
+    name = "worker"
+
+    def __init__(self, stack, **environment):
+        super().__init__(stack, **environment)
+        self.system = SystemWorker(stack, **environment)
+
+    def __enter__(self):
+        self.system.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *_):
+        self.system.__exit__()
+        super().__exit__()
+
+    def kill(self):
+        self.system.kill()
+        super().kill()
 
 
 class Server(Process):

@@ -8,6 +8,13 @@ from typing import Any
 from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+# So many errors an answer names; the last one says how many more there are.
+MAX_ERRORS = 20
+
+
+def and_more(count: int) -> str:
+    return f"And {count} more."
+
 
 class ExactText(serializers.CharField):
     """A JSON string kept exactly as sent: not trimmed, NUL and all. `max_length` counts code points.
@@ -76,6 +83,22 @@ class ExactEmail(serializers.EmailField):
         return super().to_internal_value(data)
 
 
+class ExactList(serializers.ListField):
+    """A JSON array. Its length is looked at before its elements: a body of a hundred thousand is refused at once."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if not isinstance(data, list):
+            self.fail("not_a_list", input_type=type(data).__name__)
+        if self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        value: list[Any] = super().to_internal_value(data)
+        return value
+
+
+# `\\u0000` with an even number of backslashes before it; an odd one is the text of a backslash and `u0000`.
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
 class SmallObject(serializers.DictField):
     """A JSON object of bounded size. NUL has no place in it: it goes into columns that cannot hold it."""
 
@@ -90,7 +113,7 @@ class SmallObject(serializers.DictField):
         encoded = json.dumps(value, ensure_ascii=False)
         if len(encoded.encode()) > self.max_bytes:
             self.fail("too_large", limit=self.max_bytes)
-        if "\\u0000" in encoded:
+        if _ESCAPED_NUL.search(encoded):
             self.fail("nul")
         return value
 
@@ -144,6 +167,14 @@ class StrictSerializer(serializers.Serializer[Any]):
         if isinstance(data, Mapping):
             unknown = sorted(set(data) - set(self.fields))
             if unknown:
-                message = self.error_messages["unknown"]
-                raise serializers.ValidationError({name: [message] for name in unknown[:20]})
+                raise serializers.ValidationError(self._refusals(unknown))
         return super().to_internal_value(data)
+
+    def _refusals(self, unknown: list[str]) -> dict[str, list[str]]:
+        """Cut here already: an error for each of the hundred thousand names a body can hold takes seconds to make."""
+        message = str(self.error_messages["unknown"])
+        if len(unknown) <= MAX_ERRORS:
+            return {name: [message] for name in unknown}
+        shown = unknown[: MAX_ERRORS - 1]
+        rest = {"non_field_errors": [and_more(len(unknown) - len(shown))]}
+        return {name: [message] for name in shown} | rest

@@ -37,6 +37,12 @@ class JsonOnly(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+def declared_too_large(content_length: str) -> bool:
+    """What a Content-Length announces; one that is no number is left to the server, which refuses it."""
+    # No number of more than 20 digits is made: Python refuses to make a very long one.
+    return content_length.isdecimal() and (len(content_length) > 20 or int(content_length) > MAX_BODY_BYTES)
+
+
 def parse_json(body: bytes) -> Any:
     """Raises ValidationFailed with what is wrong and where, PayloadTooLarge over 1 MiB."""
     if len(body) > MAX_BODY_BYTES:
@@ -55,7 +61,8 @@ def parse_json(body: bytes) -> Any:
     return value
 
 
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# Possessive, and an unterminated string reaches to the end: no byte is looked at twice.
+_STRINGS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
 
 def _refuse_depth(text: str) -> None:

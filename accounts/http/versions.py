@@ -4,6 +4,8 @@ from rest_framework.request import Request
 
 from accounts.errors import FieldError, ValidationFailed
 
+_MOST_DIGITS = 18
+
 
 def etag(version: int) -> str:
     return f'"{version}"'
@@ -15,6 +17,6 @@ def if_match(request: Request) -> int | None:
     if header == "*":
         return None
     number = header.removeprefix('"').removesuffix('"')
-    if header != f'"{number}"' or not (number.isascii() and number.isdigit()):
+    if header != f'"{number}"' or not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
         raise ValidationFailed(errors=[FieldError("If-Match", "Not an ETag of this resource.")])
     return int(number)

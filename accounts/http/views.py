@@ -39,13 +39,13 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """After who and whether: what the address asks. Sets `query`."""
         super().initial(request, *args, **kwargs)
-        self.query = self._parsed_query(self.queries.get(str(request.method), StrictSerializer))
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        self.query = self._parsed_query(self.queries.get(method, StrictSerializer))
 
     def handle_exception(self, exc: Exception) -> Response:
         """The scope has rolled back by now. What was refused to a key, and why, is entered in the log."""
-        if isinstance(exc, DomainError) and exc.status in _RECORDED and not exc.recorded:
-            if isinstance(self.request.auth, Principal):
-                record_refused_request(self.request.auth, exc.code)
+        if isinstance(exc, DomainError) and _is_to_record(exc) and isinstance(self.request.auth, Principal):
+            record_refused_request(self.request.auth, exc.code)
         return super().handle_exception(exc)
 
     @property
@@ -98,6 +98,10 @@ class ApiView(APIView):
 
     def _request_bytes(self) -> tuple[bytes, ...]:
         return (str(self.request.method).encode(), self.request.get_full_path().encode(), self.request.body)
+
+
+def _is_to_record(refusal: DomainError) -> bool:
+    return refusal.status in _RECORDED and not refusal.recorded
 
 
 def checked_external_id(external_id: str) -> str:

@@ -100,7 +100,8 @@ def open_subject(row: Subject, grant: Grant) -> OpenedSubject:
 
 
 def open_external_id(row: Subject, grant: Grant) -> str:
-    return open_content(row.external_id_sealed, grant).decode() if row.external_id_sealed else ""
+    sealed = row.external_id_sealed
+    return "" if sealed is None else open_content(sealed, grant).decode()
 
 
 def _set_account(row: Subject, external_id: str, data: AccountData, decision: Decision) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import dj_database_url
 from celery.schedules import crontab
+from kombu import Queue
 
 from config.env import env_flag, env_float, env_list, env_secret, env_text
 
@@ -43,6 +44,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.RequestIdentity",
+    "config.middleware.ExactPath",
     "config.middleware.BodyLimit",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -142,9 +144,21 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "plain": {
+            "()": "config.logs.ContentFree",
+            "format": "%(asctime)s %(levelname)s %(name)s %(request_id)s %(message)s",
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
+    # Those that bring handlers of their own, which would write paths and messages as they are.
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": False},
+        "uvicorn": {"handlers": [], "propagate": True},
+        "uvicorn.access": {"handlers": [], "propagate": False},
+    },
 }
 
 CELERY_BROKER_URL = BROKER_URL
@@ -152,6 +166,14 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# What takes long must not keep the relay waiting: a queue, and a worker, for each. A plain worker takes both.
+CELERY_TASK_QUEUES = [Queue("work"), Queue("system")]
+CELERY_TASK_DEFAULT_QUEUE = "work"
+CELERY_TASK_ROUTES = {
+    "accounts.tasks.*": {"queue": "system"},
+    "memory.tasks.embed_left_over": {"queue": "system"},
+    "memory.tasks.store_memory_use": {"queue": "system"},
+}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_PUBLISH_RETRY = False

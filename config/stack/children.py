@@ -1,4 +1,4 @@
-"""The product's own processes: web server, worker and scheduler.
+"""The product's own processes: web server, two workers and scheduler.
 
 Each is the head of a process group of its own, so that Ctrl-C reaches the runner alone, which then ends
 them in order. Start at `product_children`.
@@ -65,7 +65,7 @@ class Child:
         self._record_file.unlink(missing_ok=True)
 
 
-CHILD_NAMES = ("web", "worker", "beat")
+CHILD_NAMES = ("web", "worker", "system", "beat")
 
 
 def product_children(environment: Mapping[str, str], state: StateFolder, port: int) -> list[Child]:
@@ -82,10 +82,17 @@ def product_children(environment: Mapping[str, str], state: StateFolder, port: i
     ]
     arguments = {
         "web": [*web, "--timeout-graceful-shutdown", str(GRACE_SECONDS)],
-        "worker": ["celery", "-A", "config", "worker", "--concurrency", "1", "--loglevel", "info"],
+        "worker": [*_worker("work"), "--concurrency", "1"],
+        # The short tasks, in one process that never loads the embedding model.
+        "system": [*_worker("system"), "--pool", "solo"],
         "beat": ["celery", "-A", "config", "beat", "--schedule", str(state.path / "beat")],
     }
     return [Child(name, arguments[name], seen, state) for name in CHILD_NAMES]
+
+
+def _worker(queue: str) -> list[str]:
+    name = ["--queues", queue, "--hostname", f"{queue}@%h"]
+    return ["celery", "-A", "config", "worker", *name, "--loglevel", "info"]
 
 
 def stop_all(children: list[Child]) -> None:

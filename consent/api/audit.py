@@ -11,7 +11,7 @@ from accounts.http.paging import page_of
 from accounts.http.views import ApiView, checked_external_id
 from accounts.keys import subject_pseudonym
 from accounts.scopes import Scope
-from accounts.types import Principal
+from accounts.types import Principal, SubjectRef
 from audit.selectors import events_for_tenant
 from audit.types import Event
 from consent.access import record_read
@@ -29,12 +29,13 @@ class AuditEvents(ApiView):
         """List the audit log, newest first. Reading it is recorded in it."""
         query, page = self.query, self.page()
         with self.tenant() as principal:
+            subject = _subject(principal, query.get("subject"))
             events = events_for_tenant(
                 tenant_id=principal.tenant_id,
                 action=query.get("action"),
                 decision=query.get("decision"),
                 actor_id=query.get("actor"),
-                subject_pseudonym=_pseudonym(principal, query.get("subject")),
+                subject_pseudonym=subject_pseudonym(principal.tenant_epoch, subject) if subject else None,
                 since=query.get("since"),
                 before=query.get("before"),
                 after=page.after,
@@ -45,16 +46,16 @@ class AuditEvents(ApiView):
                 [],
                 action="consent.log.read",
                 counts={"items": min(len(events), page.limit)},
+                about=subject,
             )
         return Response(page.answer(events, _event, lambda event: event.id))
 
 
-def _pseudonym(principal: Principal, external_id: str | None) -> str | None:
-    """The person's name in the log; an unknown person is NotFound, never "all events"."""
+def _subject(principal: Principal, external_id: str | None) -> SubjectRef | None:
+    """The person asked for; an unknown one is NotFound, never "all events"."""
     if external_id is None:
         return None
-    subject = selectors.subject_by_external_id(principal, checked_external_id(external_id))
-    return subject_pseudonym(principal.tenant_epoch, subject)
+    return selectors.subject_by_external_id(principal, checked_external_id(external_id))
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.http.paging import page_of
+from accounts.http.paging import PageQuery, page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -19,6 +19,7 @@ from consent.api.serializers import (
     LedgerEntry,
     PurposeAnswer,
 )
+from consent.models import ConsentEvent
 from consent.services import ledger
 from consent.services.statements import record_statement
 from consent.types import ConsentActor, ConsentRef, LedgerEvent, PurposeKey, Statement
@@ -37,13 +38,16 @@ class Purposes(ApiView):
 
 class Consents(ApiView):
     required_scopes: ClassVar = {"GET": Scope.CONSENT_READ, "POST": Scope.CONSENT_RELAY}
+    queries: ClassVar = {"GET": PageQuery}
 
     @extend_schema(operation_id="list_consents", responses=ConsentsAnswer)
     def get(self, request: Request, external_id: str) -> Response:
-        """Show where a person stands on each purpose, and everything they ever said about it."""
+        """Show where a person stands on each purpose, and what they said about it, newest first."""
+        page = self.page()
         with self.person(external_id) as subject:
-            standing, history = ledger.read_ledger(subject, caller=self.principal)
-            return Response(_consents(standing) | {"history": LedgerEntry(history, many=True).data})
+            standing, events = ledger.read_ledger(subject, caller=self.principal, after=page.after, limit=page.limit)
+        history = page.answer(events, _entry, lambda event: event.id)
+        return Response(_consents(standing) | {"history": history["items"], "next_cursor": history["next_cursor"]})
 
     @extend_schema(operation_id="record_consent", request=ConsentInput, responses={201: ConsentsState})
     def post(self, request: Request, external_id: str) -> Response:
@@ -52,9 +56,14 @@ class Consents(ApiView):
         with self.person(external_id) as subject:
 
             def record() -> Answer:
-                return Answer(_consents(record_statement(subject, statement, caller=self.principal)), 201)
+                standing = record_statement(subject, statement, caller=self.principal)
+                entered = [str(consent.event_id) for consent in standing if consent.purpose in statement.purposes]
+                return Answer({"event_ids": entered}, 201)
 
-            return self.once(record, subject)
+            answer = self.once(record, subject)
+            # Not kept with the answer: a replay must say where the person stands now, not where they stood then.
+            answer.data |= _consents(selectors.consents_of_person())
+            return answer
 
 
 def _statement(body: dict[str, Any]) -> Statement:
@@ -70,6 +79,10 @@ def _statement(body: dict[str, Any]) -> Statement:
         valid_until=body.get("valid_until"),
         notice_digests=tuple(body["notice_digests"]),
     )
+
+
+def _entry(event: ConsentEvent) -> dict[str, Any]:
+    return dict(LedgerEntry(event).data)
 
 
 def _consents(standing: list[ConsentRef]) -> dict[str, Any]:

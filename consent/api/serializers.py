@@ -5,7 +5,15 @@ from zoneinfo import available_timezones
 
 from rest_framework import serializers
 
-from accounts.http.fields import ExactChoice, ExactEmail, ExactInstant, ExactPattern, ExactText, StrictSerializer
+from accounts.http.fields import (
+    ExactChoice,
+    ExactEmail,
+    ExactInstant,
+    ExactList,
+    ExactPattern,
+    ExactText,
+    StrictSerializer,
+)
 from accounts.http.paging import PageQuery
 from accounts.types import AgeBand
 from consent.types import ConsentActor, LedgerEvent, PurposeKey
@@ -72,7 +80,7 @@ class PurposeAnswer(serializers.Serializer[Any]):
 class ConsentInput(StrictSerializer):
     """What the person said. A key relays it: `spoken_by` says who spoke, `evidence` what shows it."""
 
-    purposes = serializers.ListField(
+    purposes = ExactList(
         child=ExactChoice(choices=[key.value for key in PurposeKey]),
         min_length=1,
         max_length=len(PurposeKey),
@@ -85,9 +93,7 @@ class ConsentInput(StrictSerializer):
     evidence = ExactText(max_length=2000, allow_blank=True, default="", help_text="Kept sealed with the person's key.")
     occurred_at = ExactInstant(required=False)
     valid_until = ExactInstant(required=False)
-    notice_digests = serializers.ListField(
-        child=ExactPattern(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list
-    )
+    notice_digests = ExactList(child=ExactPattern(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list)
 
     def validate_purposes(self, value: list[str]) -> list[str]:
         if len(set(value)) != len(value):
@@ -123,9 +129,11 @@ class LedgerEntry(serializers.Serializer[Any]):
 class ConsentsAnswer(serializers.Serializer[Any]):
     consents = ConsentAnswer(many=True)
     history = LedgerEntry(many=True)
+    next_cursor = serializers.CharField(allow_null=True, help_text="Of the history; None on its last page.")
 
 
 class ConsentsState(serializers.Serializer[Any]):
+    event_ids = serializers.ListField(child=serializers.UUIDField(), help_text="What this request entered.")
     consents = ConsentAnswer(many=True)
 
 

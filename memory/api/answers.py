@@ -5,6 +5,7 @@ from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
+from accounts.errors import ScopeMissing
 from memory.api.serializers import MemoryAnswer, PassageAnswer, ProfileLineAnswer
 from memory.knowledge import Passage
 from memory.ranking import Candidate
@@ -45,6 +46,7 @@ def recall_answer(answer: Recall, *, explain: bool) -> dict[str, Any]:
             "left_out": [{"id": str(each), "reason": reason.value} for each, reason in context.left_out],
         },
         "degraded": list(answer.degraded),
+        "left_out_parts": [{"part": part, "code": ScopeMissing.code} for part in answer.left_out_parts],
     }
     if explain:
         body["dropped"] = [{"id": str(each.id), "explain": explained(each)} for each in answer.dropped]

@@ -14,6 +14,7 @@ from accounts.http.fields import (
     ExactId,
     ExactInstant,
     ExactInteger,
+    ExactList,
     ExactPattern,
     ExactText,
     StrictSerializer,
@@ -44,7 +45,7 @@ class DocumentInput(StrictSerializer):
     text = ExactText(plain=True, max_length=MAX_DOCUMENT)
     format = ExactChoice(choices=["text", "markdown"], default="text")
     source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")  # type: ignore[assignment] # a field's name
-    tags = serializers.ListField(child=ExactPattern(_TAG), max_length=20, default=list)
+    tags = ExactList(child=ExactPattern(_TAG), max_length=20, default=list)
     project = ExactId(required=False)
 
     def validate_text(self, value: str) -> str:
@@ -81,7 +82,7 @@ class DocumentStored(serializers.Serializer[Any]):
 class SearchInput(StrictSerializer):
     query = ExactText(max_length=MAX_TEXT)
     project = ExactId(required=False)
-    tags = serializers.ListField(child=ExactPattern(_TAG), max_length=20, default=list)
+    tags = ExactList(child=ExactPattern(_TAG), max_length=20, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
 

@@ -101,7 +101,7 @@ class Recall(ApiView):
         """Answer a question from a person's memory and the shared knowledge, as far as each may be used now."""
         body = self.parse(shapes.RecallInput)
         _refuse_across(self, body["across_projects"])
-        asked = _recall_request(body)
+        asked = _recall_request(body, self.principal.scopes)
         with self.person(external_id) as subject:
             answer = recall(subject, asked, principal=self.principal)
         return Response(recall_answer(answer, explain=body["explain"]))
@@ -153,7 +153,7 @@ def _new_memory(item: dict[str, Any], pointer: str) -> NewMemory:
     )
 
 
-def _recall_request(body: dict[str, Any]) -> RecallRequest:
+def _recall_request(body: dict[str, Any], scopes: frozenset[str]) -> RecallRequest:
     return RecallRequest(
         query=body["query"],
         encoded=encode([body["query"]]),
@@ -169,4 +169,7 @@ def _recall_request(body: dict[str, Any]) -> RecallRequest:
         knowledge_limit=body["knowledge_limit"],
         budget_tokens=body["budget_tokens"],
         scoring=body.get("scoring"),
+        with_profile=Scope.PROFILE_READ in scopes,
+        with_knowledge=Scope.KNOWLEDGE_READ in scopes,
+        explain=body["explain"],
     )

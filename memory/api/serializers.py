@@ -10,6 +10,7 @@ from accounts.http.fields import (
     ExactId,
     ExactInstant,
     ExactInteger,
+    ExactList,
     ExactNumber,
     ExactPattern,
     ExactText,
@@ -58,15 +59,15 @@ class MemoryItem(StrictSerializer):
     source = ExactChoice(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
     confidence = ExactNumber(min_value=0, max_value=1, default=1.0)
-    categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
+    categories = ExactList(child=ExactPattern(_CATEGORY), max_length=10, default=list)
     metadata = SmallObject(default=dict, max_bytes=MAX_METADATA_BYTES, help_text="Sealed with the text.")
     occurred_at = ExactInstant(required=False, help_text="When it was said or happened; not in the future.")
     expires_at = ExactInstant(required=False)
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="")
     audience = ExactChoice(choices=AUDIENCES, default="private")
-    supersedes = serializers.ListField(child=ExactId(), max_length=20, default=list)
-    derived_from = serializers.ListField(child=ExactId(), max_length=100, default=list)
+    supersedes = ExactList(child=ExactId(), max_length=20, default=list)
+    derived_from = ExactList(child=ExactId(), max_length=100, default=list)
 
     def validate_text(self, value: str) -> str:
         if not value.strip():
@@ -87,7 +88,7 @@ class BatchInput(StrictSerializer):
 
     project = ExactId(required=False)
     infer = ExactBoolean(default=False)
-    items = serializers.ListField(child=MemoryItem(), allow_empty=False, max_length=MAX_BATCH)
+    items = ExactList(child=MemoryItem(), allow_empty=False, max_length=MAX_BATCH)
 
 
 class StoredAnswer(serializers.Serializer[Any]):
@@ -154,8 +155,8 @@ class RecallInput(StrictSerializer):
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
     across_projects = ExactBoolean(default=False, help_text="Needs memory.share.")
     as_of = ExactInstant(required=False, help_text="Event time; now when left out.")
-    kinds = serializers.ListField(child=ExactChoice(choices=KINDS), max_length=3, default=list)
-    categories = serializers.ListField(child=ExactPattern(_CATEGORY), max_length=10, default=list)
+    kinds = ExactList(child=ExactChoice(choices=KINDS), max_length=3, default=list)
+    categories = ExactList(child=ExactPattern(_CATEGORY), max_length=10, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
     knowledge_limit = ExactInteger(min_value=0, max_value=20, default=5)
@@ -214,6 +215,11 @@ class ContextAnswer(serializers.Serializer[Any]):
     left_out = LeftOutAnswer(many=True)
 
 
+class LeftOutPart(serializers.Serializer[Any]):
+    part = serializers.ChoiceField(choices=["profile", "knowledge"])
+    code = serializers.CharField(help_text="`scope_missing`: the key may not read this part.")
+
+
 class RecallAnswer(serializers.Serializer[Any]):
     recall_id = serializers.UUIDField(help_text="The id of this read in the audit log.")
     personal = PersonalStatus()
@@ -222,6 +228,7 @@ class RecallAnswer(serializers.Serializer[Any]):
     knowledge = PassageAnswer(many=True)
     context = ContextAnswer()  # type: ignore[assignment] # a field's name
     degraded = serializers.ListField(child=serializers.ChoiceField(choices=["embedder", "usage"]))
+    left_out_parts = LeftOutPart(many=True)
     dropped = serializers.ListField(child=serializers.DictField(), required=False)
 
 

@@ -17,7 +17,7 @@ type Scores = NDArray[np.float64]
 
 
 class PolicyInvalid(ValueError):
-    """No such policy or parameter, or a value out of its range."""
+    """No such policy or parameter, or a value out of its range. Says what may be given, never what was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,10 @@ POLICIES: Mapping[str, type[EvidencePolicy | WeightedPolicy | RecencyPolicy | De
 def policy_named(name: str, parameters: Mapping[str, float] | None = None) -> ScoringPolicy:
     """The policy of this name with these parameters, defaults for the rest. Raises PolicyInvalid."""
     if name not in POLICIES:
-        raise PolicyInvalid(f"there is no policy {name!r}; there are {', '.join(sorted(POLICIES))}")
+        raise PolicyInvalid(f"there is no such policy; there are {', '.join(sorted(POLICIES))}")
     known = {each.name for each in dataclasses.fields(POLICIES[name])}
-    unknown = sorted(set(parameters or ()) - known)
-    if unknown:
-        raise PolicyInvalid(f"the policy {name} has no parameter {', '.join(unknown)}")
+    if not known.issuperset(parameters or ()):
+        raise PolicyInvalid(f"the parameters of the policy {name} are {', '.join(sorted(known))}")
     return POLICIES[name](**(parameters or {}))
 
 
@@ -181,7 +180,7 @@ def _check_range(policy: object, low: float, high: float, *names: str) -> None:
     for name in names:
         value = getattr(policy, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise PolicyInvalid(f"{name} is a number from {low:g} to {high:g}, not {value!r}")
+            raise PolicyInvalid(f"{name} is a number from {low:g} to {high:g}")
 
 
 def _total(terms: Mapping[str, Scores]) -> Scores:

@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import batched
+from typing import Any
 from uuid import UUID
 
+import numpy as np
+from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
@@ -11,7 +15,6 @@ from uuid_utils.compat import uuid7
 from accounts import selectors as accounts
 from accounts.errors import ProjectForbidden
 from accounts.services.jobs import queue_job
-from accounts.tenancy import current_scope
 from accounts.types import JobRef, Principal
 from audit import services as audit
 from consent.access import record_read
@@ -21,11 +24,19 @@ from memory.analysis import hash_terms, terms
 from memory.chunking import Chunk as Piece
 from memory.chunking import chunk_markdown, chunk_text, heading_of, searchable_text
 from memory.encoding import Encoded, count_tokens
-from memory.knowledge_terms import posting_key, signed
-from memory.models import Chunk, Document, Posting
+from memory.knowledge_terms import posting_key
+from memory.models import Chunk, Document
 from memory.selectors import document_by_id
+from memory.types import Floats, TermVector
 
-POSTINGS_AT_ONCE = 5000
+CHUNKS_AT_ONCE = 100
+# What one document may be cut into; a text of ordinary sentences at its largest is cut into less than half.
+MOST_CHUNKS = 2000
+
+_POSTINGS = """
+    INSERT INTO memory_posting (tenant_id, term, chunk_id, frequency)
+    SELECT %s::uuid, p.* FROM unnest(%s::bigint[], %s::uuid[], %s::smallint[]) AS p
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,14 @@ class NewDocument:
     format: str = "text"
     source: str = ""
     tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to be stored, and what to find it by."""
+
+    row: Chunk
+    terms: TermVector
 
 
 def store_document(new: NewDocument, *, principal: Principal, project_id: UUID | None) -> tuple[Document, JobRef]:
@@ -84,44 +103,69 @@ def cut(document: Document) -> list[Piece]:
     return chunk(document.text, count_tokens)
 
 
-def replace_chunks(document_id: UUID, version: int, pieces: Sequence[Piece], encoded: Sequence[Encoded] | None) -> bool:
+def made_chunks(document: Document, pieces: Sequence[Piece], encoded: Sequence[Encoded]) -> list[NewChunk]:
+    """The chunks with their terms, not yet stored: everything that can be computed before a transaction is open."""
+    vectors = [vector for batch in encoded for vector in batch.vectors]
+    key = posting_key(document.tenant_id)
+    return [
+        _made_chunk(document, position, piece, vector, encoded[0].model_number, key)
+        for position, (piece, vector) in enumerate(zip(pieces, vectors, strict=True))
+    ]
+
+
+def _made_chunk(
+    document: Document, position: int, piece: Piece, vector: Floats, model_number: int, key: bytes
+) -> NewChunk:
+    found = hash_terms(terms(searchable_text(document.title, heading_of(piece), piece.text)), key)
+    row = Chunk(
+        id=uuid7(),
+        tenant_id=document.tenant_id,
+        document_id=document.id,
+        position=position,
+        heading=heading_of(piece),
+        text=piece.text,
+        start=piece.start,
+        end=piece.end,
+        token_count=piece.token_count,
+        length=found.length,
+        model_number=model_number,
+        embedding=vector,
+    )
+    return NewChunk(row, found)
+
+
+def replace_chunks(document: Document, chunks: Sequence[NewChunk]) -> bool:
     """Put these chunks in place of the document's, in one transaction. False when it was replaced meanwhile."""
-    document = Document.objects.select_for_update().filter(id=document_id, version=version).first()
-    if document is None:
+    if not Document.objects.select_for_update().filter(id=document.id, version=document.version).exists():
         return False
-    tenant_id = current_scope().tenant_id
-    Chunk.objects.filter(document_id=document_id)._raw_delete("default")
-    vectors = [vector for batch in encoded or () for vector in batch.vectors]
-    model = encoded[0].model_number if encoded else None
-    rows, postings = [], []
-    for position, piece in enumerate(pieces):
-        vector_terms = hash_terms(
-            terms(searchable_text(document.title, heading_of(piece), piece.text)), posting_key(tenant_id)
-        )
-        row = Chunk(
-            id=uuid7(),
-            tenant_id=tenant_id,
-            document_id=document_id,
-            position=position,
-            heading=heading_of(piece),
-            text=piece.text,
-            start=piece.start,
-            end=piece.end,
-            token_count=piece.token_count,
-            length=vector_terms.length,
-            model_number=model,
-            embedding=vectors[position] if vectors else None,
-        )
-        rows.append(row)
-        postings += [
-            Posting(tenant_id=tenant_id, term=signed(term), chunk_id=row.id, frequency=min(count, 32767))
-            for term, count in zip(vector_terms.hashes.tolist(), vector_terms.counts.tolist(), strict=True)
-        ]
-    Chunk.objects.bulk_create(rows, batch_size=200)
-    Posting.objects.bulk_create(postings, batch_size=POSTINGS_AT_ONCE)
-    document.state, document.chunked_version = Document.State.READY, version
+    Chunk.objects.filter(document_id=document.id).delete()
+    # All chunks before any posting: the plan of the foreign key's check is made once, and should know many chunks.
+    Chunk.objects.bulk_create([chunk.row for chunk in chunks], batch_size=CHUNKS_AT_ONCE)
+    for batch in batched(chunks, CHUNKS_AT_ONCE):
+        _insert_postings(document.tenant_id, batch)
+    document.state, document.chunked_version = Document.State.READY, document.version
     document.save(update_fields=["state", "chunked_version"])
     return True
+
+
+def _insert_postings(tenant_id: UUID, chunks: Sequence[NewChunk]) -> None:
+    """In one statement with an array for each column: a document has tens of thousands."""
+    hashes = np.concatenate([chunk.terms.hashes for chunk in chunks]).view(np.int64)
+    counts = np.concatenate([chunk.terms.counts for chunk in chunks])
+    chunk_ids = [chunk.row.id for chunk in chunks for _ in chunk.terms.hashes]
+    with connection.cursor() as cursor:
+        cursor.execute(_POSTINGS, [tenant_id, hashes.tolist(), chunk_ids, counts.tolist()])
+
+
+def is_in(document: Document) -> bool:
+    """Whether the chunks are those of the document as it stands."""
+    return document.state == Document.State.READY and document.chunked_version == document.version
+
+
+def ingest_result(document: Document) -> dict[str, Any]:
+    """What the job says of a document that is in."""
+    chunks = Chunk.objects.filter(document_id=document.id).count()
+    return {"document_id": str(document.id), "chunks": chunks, "version": document.chunked_version}
 
 
 def mark_failed(document_id: UUID) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts import selectors as accounts
 from accounts.errors import Conflict, FieldError, NotFound, PreconditionFailed, ValidationFailed
@@ -18,6 +19,7 @@ from accounts.keys import (
     open_content,
     open_index,
     seal_fields,
+    subject_of,
     subject_pseudonym,
     tenant_digest,
 )
@@ -28,12 +30,13 @@ from audit.types import Actor
 from consent.access import record_read
 from consent.policy import decide, require
 from consent.types import Act
-from memory.errors import ProfileKeyUndeclared, ProfileValueInvalid
+from memory.errors import ProfileKeyUndeclared, ProfileValueInvalid, QuotaExceeded
 from memory.models import ProfileEntry, ProfileKey
-from memory.schemas import SchemaInvalid, compiled, violations
+from memory.schemas import SchemaInvalid, compiled, excess, violations
 
 KEY_PATTERN = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
 MAX_KEY_LENGTH = 100
+MAX_ENTRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def declare_key(
     try:
         compiled(schema)
     except SchemaInvalid as error:
-        raise ValidationFailed(errors=[FieldError("/schema", str(error))]) from error
+        raise ValidationFailed(errors=[FieldError(f"/schema{error.pointer}", str(error))]) from error
     row, _ = ProfileKey.objects.update_or_create(  # type: ignore[misc] # None is a value of this key
         tenant_id=tenant_id,
         project_id=project_id,
@@ -82,7 +85,10 @@ def set_value(
     project_id: UUID | None,
     if_version: int | None = None,
 ) -> ProfileEntry:
-    """Set a declared key, replacing what was there. A sensitive key needs memory.sensitive as well."""
+    """Set a declared key, replacing what was there. A sensitive key needs memory.sensitive as well.
+
+    Raises QuotaExceeded when the person has MAX_ENTRIES already; requests at the same moment may pass it together.
+    """
     project = accounts.project_for(principal, project_id)
     where = project.id if project else None
     sensitive = _check_value(key, value, where, undeclared=bool(project and project.undeclared_profile_keys))
@@ -90,6 +96,8 @@ def set_value(
     row = _row_for(subject, key, where, decision)
     if if_version is not None and (row._state.adding or row.version != if_version):
         raise PreconditionFailed
+    if row._state.adding and ProfileEntry.objects.count() >= MAX_ENTRIES:
+        raise QuotaExceeded
     row.version += 0 if row._state.adding else 1
     row.written_by, row.updated_at = decision.actor.id, datetime.now(UTC)
     seal_fields(
@@ -127,25 +135,34 @@ def read_profile(
     project = accounts.project_for(principal, project_id)
     where = project.id if project else None
     decision = require(decide(subject, Act.LIST, caller=principal, project_id=where))
-    rows = permitted_entries(decision, where)
-    if key is not None:
-        rows = [row for row in rows if bytes(row.key_digest) == _digest(subject, key, decision)]
+    rows = permitted_entries(decision, where, key)
     if key is not None and not rows:
         raise NotFound
     grant = record_read(decision, [row.id for row in rows], action="memory.profile.read", counts={"items": len(rows)})
     return opened_entries(rows, grant)
 
 
-def permitted_entries(decision: Decision, project_id: UUID | None) -> list[ProfileEntry]:
+def permitted_entries(decision: Decision, project_id: UUID | None, key: str | None = None) -> list[ProfileEntry]:
     """The person's entries of this project and unscoped ones, without the sensitive where those are not allowed.
 
-    A project's own value hides the unscoped one of the same key.
+    A project's own value hides the unscoped one of the same key. With `key` that one alone.
     """
-    rows = [row for row in ProfileEntry.objects.order_by("id") if row.project_id in (None, project_id)]
-    if "memory.sensitive" not in decision.granted:
-        rows = [row for row in rows if not json.loads(open_index(row.facets_sealed, decision))["sensitive"]]
-    nearest = {bytes(row.key_digest): row for row in sorted(rows, key=lambda row: row.project_id is not None)}
+    rows = ProfileEntry.objects.filter(Q(project__isnull=True) | Q(project_id=project_id)).order_by("id")
+    if key is not None:
+        rows = rows.filter(key_digest=_digest(subject_of(decision), key, decision))
+    permitted = list(rows) if "memory.sensitive" in decision.granted else _not_sensitive(list(rows), decision)
+    nearest = {bytes(row.key_digest): row for row in sorted(permitted, key=lambda row: row.project_id is not None)}
     return list(nearest.values())
+
+
+def _not_sensitive(rows: list[ProfileEntry], decision: Decision) -> list[ProfileEntry]:
+    """Those that were not sensitive when they were set, and of whose key no declaration says so by now."""
+    if not rows:
+        return []
+    keys = ProfileKey.objects.filter(sensitive=True).values_list("key", flat=True).distinct()
+    declared = {_digest(subject_of(decision), key, decision) for key in keys}
+    plain = [row for row in rows if bytes(row.key_digest) not in declared]
+    return [row for row in plain if not json.loads(open_index(row.facets_sealed, decision))["sensitive"]]
 
 
 def opened_entries(rows: Iterable[ProfileEntry], grant: Grant) -> list[ProfileLine]:
@@ -158,22 +175,35 @@ def opened_entries(rows: Iterable[ProfileEntry], grant: Grant) -> list[ProfileLi
 
 
 def _check_value(key: str, value: Any, project_id: UUID | None, *, undeclared: bool) -> bool:
-    """Whether the key is sensitive. Raises ProfileKeyUndeclared, ProfileValueInvalid; the error holds no value."""
+    """Whether the key is sensitive: whether any declaration of the tenant says so, whatever project it is for.
+
+    Raises ProfileKeyUndeclared, ProfileValueInvalid, ValidationFailed; the error holds no value.
+    """
     _check_key(key)
-    declared = ProfileKey.objects.filter(key=key).order_by("project_id")
-    nearest = next((row for row in declared if row.project_id == project_id), None)
-    found = nearest or next((row for row in declared if row.project_id is None), None)
-    if found is None:
-        if undeclared:
-            return False
+    if too_large := excess(value):
+        raise ValidationFailed(errors=[FieldError("/value", too_large)])
+    declared = list(ProfileKey.objects.filter(key=key))
+    by_project = {row.project_id: row for row in declared}
+    found = by_project.get(project_id) or by_project.get(None)
+    if found:
+        _check_against(found.schema, value)
+    elif not undeclared:
         raise ProfileKeyUndeclared
-    errors = [
-        FieldError(f"/value{pointer}", f"Does not satisfy `{keyword}`.")
-        for pointer, keyword in violations(found.schema, value)
-    ]
+    return any(row.sensitive for row in declared)
+
+
+def _check_against(schema: dict[str, Any], value: Any) -> None:
+    try:
+        broken = violations(schema, value)
+    except SchemaInvalid as error:  # declared under rules that were wider
+        raise ProfileValueInvalid("The schema of this key is no longer taken; declare the key anew.") from error
+    errors = [FieldError(f"/value{pointer}", _refusal(keyword)) for pointer, keyword in broken]
     if errors:
-        raise ProfileValueInvalid(errors=errors[:20])
-    return found.sensitive
+        raise ProfileValueInvalid(errors=errors)
+
+
+def _refusal(keyword: str) -> str:
+    return f"Does not satisfy `{keyword}`." if keyword else "Does not satisfy the schema of its key."
 
 
 def _check_key(key: str) -> None:

@@ -32,12 +32,14 @@ from memory.services.sessions import session_id_of
 from memory.types import Kind
 from memory.usage import note_memory_use
 
-PROFILE_LINES = 20
-
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """A question about one person. `encoded` is its vector, None when the embedder did not answer in time."""
+    """A question about one person. `encoded` is its vector, None when the embedder did not answer in time.
+
+    `with_profile` and `with_knowledge`: whether the asking key may read these parts; the answer says what it left out.
+    `explain`: the figures of what was dropped are in the answer, so the log names it too.
+    """
 
     query: str
     encoded: Encoded | None
@@ -53,6 +55,14 @@ class RecallRequest:
     knowledge_limit: int = 5
     budget_tokens: int = 2000
     scoring: Mapping[str, Any] | None = None
+    with_profile: bool = True
+    with_knowledge: bool = True
+    explain: bool = False
+
+    @property
+    def left_out_parts(self) -> tuple[str, ...]:
+        parts = (("profile", self.with_profile), ("knowledge", self.with_knowledge))
+        return tuple(part for part, taken in parts if not taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,10 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer. `personal_status` is answered, or refused with the code why; `recall_id` is its entry in the log."""
+    """The answer. `personal_status` is answered, or refused with the code why; `recall_id` is its entry in the log.
+
+    left_out_parts: what the key lacks the scope for; dropped: only where an explanation was asked for.
+    """
 
     recall_id: UUID
     personal_status: str
@@ -74,6 +87,7 @@ class Recall:
     knowledge: tuple[Passage, ...]
     context: ContextBlock
     degraded: tuple[str, ...]
+    left_out_parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +98,13 @@ class _Personal:
     rows: Sequence[Memory] = ()
     ranking: Ranking = field(default_factory=lambda: Ranking((), (), degraded=False))
     profile: Sequence[ProfileEntry] = ()
+    dropped: tuple[Candidate, ...] = ()
 
     @property
     def ids(self) -> list[UUID]:
-        return [row.id for row in (*self.rows, *self.profile)]
+        """All that is disclosed: what is opened, and of what was dropped the figures."""
+        opened = [row.id for row in (*self.rows, *self.profile)]
+        return opened + [candidate.id for candidate in self.dropped]
 
 
 def recall(subject: SubjectRef, request: RecallRequest, *, principal: Principal) -> Recall:
@@ -128,8 +145,8 @@ def _choose(decision: Decision, request: RecallRequest, policy: ScoringPolicy) -
         access=_accesses,
     )
     rows = rows_in_order([candidate.id for candidate in ranking.candidates], allowed, decision)
-    profile = permitted_entries(decision, request.project_id)[:PROFILE_LINES]
-    return _Personal(decision, rows, ranking, profile)
+    profile = permitted_entries(decision, request.project_id) if request.with_profile else []
+    return _Personal(decision, rows, ranking, profile, ranking.dropped if request.explain else ())
 
 
 def _view(request: RecallRequest, decision: Decision) -> View | None:
@@ -159,7 +176,7 @@ def _knowledge_query(request: RecallRequest) -> KnowledgeQuery:
         text=request.query,
         encoded=request.encoded,
         project_id=request.project_id,
-        limit=request.knowledge_limit,
+        limit=request.knowledge_limit if request.with_knowledge else 0,
     )
 
 
@@ -178,7 +195,7 @@ def _answer(personal: _Personal, found: Sequence[Found], grant: Grant, request: 
     decision = personal.decision
     memories = opened(personal.rows, grant)
     profile = opened_entries(personal.profile, grant)
-    passages = open_chunks(found)
+    passages = open_chunks(found, grant)
     by_id = {candidate.id: candidate for candidate in personal.ranking.candidates}
     recalled = tuple(RecalledMemory(memory, by_id[memory.id]) for memory in memories)
     counted = note_memory_use(decision.tenant_id, personal.decision.subject, [memory.id for memory in memories])
@@ -187,11 +204,12 @@ def _answer(personal: _Personal, found: Sequence[Found], grant: Grant, request: 
         personal_status="answered" if decision.allowed else "refused",
         personal_code=decision.reason,
         memories=recalled,
-        dropped=personal.ranking.dropped,
+        dropped=personal.dropped,
         profile=tuple(profile),
         knowledge=tuple(passages),
         context=build_context(_parts(recalled, profile, passages), request.budget_tokens, count_tokens),
         degraded=tuple(part for part, down in (("embedder", request.encoded is None), ("usage", not counted)) if down),
+        left_out_parts=request.left_out_parts,
     )
 
 
@@ -203,7 +221,9 @@ def _parts(
         return ContextItem(memory.id, memory.text, memory.occurred_at.date(), memory.source.name.lower())
 
     return {
-        Section.PROFILE: [ContextItem(each.id, f"{each.key}: {_in_words(each.value)}") for each in profile],
+        Section.PROFILE: [
+            ContextItem(each.id, f"{each.key}: {_in_words(each.value)}", source="profile") for each in profile
+        ],
         Section.CRITICAL: [line(each) for each in recalled if each.candidate.critical],
         Section.MEMORIES: [line(each) for each in recalled if not each.candidate.critical],
         Section.KNOWLEDGE: [

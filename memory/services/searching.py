@@ -25,4 +25,4 @@ def search_knowledge(
         action="memory.knowledge.read",
         counts={"knowledge": len(found)},
     )
-    return grant.event_id, open_chunks(found)
+    return grant.event_id, open_chunks(found, grant)

@@ -196,7 +196,7 @@ def test_the_keys_database_shows_a_tenant_its_own_keys_alone(known, zenith, conn
 
 def test_the_cache_is_bounded(acme):
     full = keystore._Cache()
-    keys = keystore.KeySet(uuid4(), {}, b"")
+    keys = keystore.KeySet(uuid4(), {}, uuid4(), b"")
 
     for number in range(keystore.CACHE_ENTRIES + 10):
         full.put((acme.id, None, number), keys)

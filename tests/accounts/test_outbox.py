@@ -19,6 +19,7 @@ from accounts.services.jobs import queue_job, send_later
 from accounts.tasks import relay_outbox
 from accounts.tenancy import narrow, scope
 from accounts.usage import lossy_store
+from config.celery import app
 from tests.conftest import ROOT
 from tests.served import Worker, eventually
 
@@ -43,7 +44,7 @@ def sent(stack):
 
     def messages(world):
         with redis.Redis.from_url(stack.environment["REDIS_URL"]) as broker:
-            found = [json.loads(raw) for raw in broker.lrange("celery", 0, -1)]
+            found = [json.loads(raw) for raw in broker.lrange("work", 0, -1)]
         calls = [(each["headers"]["task"], json.loads(base64.b64decode(each["body"]))[1]) for each in found]
         return [(task, keywords) for task, keywords in calls if keywords.get("tenant_id") == str(world.id)]
 
@@ -250,7 +251,7 @@ def test_a_worker_ingests_a_document_and_adds_missing_vectors(mia, stack, waitin
 
 
 def test_a_job_whose_worker_was_killed_is_finished_by_the_next(acme, stack):
-    """Its message comes back once the broker takes the worker for dead: after the visibility timeout, an hour."""
+    """Its message comes back once the broker takes the worker for dead: after the visibility timeout."""
     with Worker(stack) as killed:
         job_id = ingest(acme, many_short_sections(), format="markdown")
         eventually(lambda: job_of(acme, job_id)["done"] > 0)
@@ -263,6 +264,38 @@ def test_a_job_whose_worker_was_killed_is_finished_by_the_next(acme, stack):
 
     assert (job["state"], job["done"]) == ("succeeded", job["total"])
     assert found(acme, "Which rule speaks of room 7?") != []
+
+
+def test_long_work_does_not_keep_the_relay_waiting(acme, zenith, stack, waiting):
+    with Worker(stack, EMBEDDER="tests.served.HangingEmbedder") as worker:
+        job_id = ingest(acme, "The office doors open at nine.")
+        eventually(lambda: job_of(acme, job_id)["state"] == "running")
+
+        leave(zenith)
+
+        eventually(lambda: waiting(zenith) == 0, seconds=10)
+        assert job_of(acme, job_id)["state"] == "running"
+        worker.kill()
+
+
+def test_long_tasks_alone_are_in_the_queue_of_long_tasks():
+    app.loader.import_default_modules()
+    queues = {
+        name: app.amqp.router.route({}, name)["queue"].name for name in app.tasks if not name.startswith("celery.")
+    }
+
+    assert {name for name, queue in queues.items() if queue == "work"} == {
+        "memory.tasks.embed_pending",
+        "memory.tasks.ingest_document",
+    }
+    assert {name for name, queue in queues.items() if queue == "system"} == {
+        "accounts.tasks.record_refused_keys",
+        "accounts.tasks.relay_outbox",
+        "accounts.tasks.store_key_use",
+        "accounts.tasks.sweep_nightly",
+        "memory.tasks.embed_left_over",
+        "memory.tasks.store_memory_use",
+    }
 
 
 def many_short_sections():

@@ -36,13 +36,15 @@ def test_event_tells_who_did_what_to_whom_and_why(mia):
     assert "tea" not in str(event)
 
 
-def test_request_id_of_the_caller_is_in_the_event(mia):
+def test_request_id_of_the_answer_is_in_the_event_and_the_callers_is_not(mia):
+    """The caller's is free text, for example about the person."""
     mia.consents()
-    mia.world.agent.post(f"{mia.path}/memories", {"text": "Mia likes tea."}, X_Request_Id="trace-4711")
+    answer = mia.world.agent.post(f"{mia.path}/memories", {"text": "Mia likes tea."}, X_Request_Id="mia-likes-tea")
 
     (event,) = events(mia.world, action="memory.memory.stored")
 
-    assert event["request_id"] == "trace-4711"
+    assert event["request_id"] == answer["X-Request-Id"]
+    assert "likes" not in str(event)
 
 
 def test_newest_event_comes_first(mia):
@@ -58,6 +60,18 @@ def test_reading_the_log_is_in_the_log(acme):
 
     assert first == []
     assert [event["counts"] for event in second] == [{"items": 0}]
+
+
+def test_asking_for_one_persons_events_is_recorded_with_the_person(acme):
+    acme.person("mia").consents()
+    (said,) = events(acme, action="consent.statement.recorded", subject="mia")
+
+    events(acme)
+    everybody, of_mia = events(acme, action="consent.log.read")[:2]
+
+    assert of_mia["subject_pseudonym"] == said["subject_pseudonym"] != ""
+    assert everybody["subject_pseudonym"] == ""
+    assert [event["id"] for event in events(acme, action="consent.log.read", subject="mia")] == [of_mia["id"]]
 
 
 def test_refusals_can_be_asked_for(mia):

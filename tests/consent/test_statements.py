@@ -26,6 +26,7 @@ def standing(person):
 
 
 def history(person):
+    """Of the first page, newest first."""
     return person.world.relay.get(f"{person.path}/consents").json()["history"]
 
 
@@ -280,13 +281,48 @@ def test_ledger_keeps_everything_that_was_said_in_order(mia):
 
     entries = history(mia)
 
-    assert [entry["event"] for entry in entries] == said
+    assert [entry["event"] for entry in entries] == said[::-1]
     assert len({entry["id"] for entry in entries}) == 5
     assert all(entry["notice_digest"] == hashlib.sha256(STORE_NOTICE.encode()).hexdigest() for entry in entries)
 
 
 def test_person_who_said_nothing_has_an_empty_ledger(mia):
-    assert mia.world.relay.get(f"{mia.path}/consents").json() == {"consents": [], "history": []}
+    answer = mia.world.relay.get(f"{mia.path}/consents").json()
+
+    assert answer == {"consents": [], "history": [], "next_cursor": None}
+
+
+def test_pages_of_the_ledger_cover_it_once_and_name_what_they_show_in_the_log(mia):
+    entered = [say(mia, event).json()["event_ids"][0] for event in ("given", "withdrawn", "given", "refused", "given")]
+
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = mia.world.relay.get(f"{mia.path}/consents?limit=2{f'&cursor={cursor}' if cursor else ''}").json()
+        pages.append([entry["id"] for entry in page["history"]])
+        cursor = page["next_cursor"]
+        assert [each["state"] for each in page["consents"]] == ["given"]
+
+    newest = entered[::-1]
+    assert pages == [newest[:2], newest[2:4], newest[4:]]
+    events = mia.world.admin.get("/v1/audit/events?action=consent.ledger.read").json()["items"]
+    read = [event["resource_ids"] for event in events[::-1]]
+    # Where the person stands is shown with each page, and named by the event it rests on.
+    assert read == [newest[:2], [*newest[2:4], newest[0]], [newest[4], newest[0]]]
+    assert [event["counts"]["items"] for event in events[::-1]] == [2, 2, 1]
+
+
+def test_statement_sent_again_says_where_the_person_stands_now(mia):
+    body = {"event": "given", "purposes": ["memory.store"], "evidence": "msg-1"}
+    first = mia.world.relay.post(f"{mia.path}/consents", body, Idempotency_Key="one")
+    say(mia, "withdrawn")
+
+    again = mia.world.relay.post(f"{mia.path}/consents", body, Idempotency_Key="one")
+
+    assert (again.status_code, again["Idempotency-Replayed"]) == (201, "true")
+    assert again.json()["event_ids"] == first.json()["event_ids"]
+    assert [each["state"] for each in first.json()["consents"]] == ["given"]
+    assert [each["state"] for each in again.json()["consents"]] == ["withdrawn"]
+    assert len(history(mia)) == 2
 
 
 @pytest.mark.parametrize(

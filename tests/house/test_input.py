@@ -1,10 +1,12 @@
 """Input taken exactly as it is, or refused: JSON types, names, sizes, encodings, cursors, query parameters."""
 
 import json
-from uuid import uuid4
+import time
 
 import pytest
 
+from accounts.errors import ValidationFailed
+from accounts.http.parsing import parse_json
 from accounts.models import Subject
 from accounts.tenancy import scope
 from tests.world import Rest
@@ -108,6 +110,26 @@ def test_large_body_is_refused_before_the_key_is_looked_at(acme):
     assert Rest("nonsense").post("/v1/subjects/mia/recall", "x" * (MIB + 1)).status_code == 413
 
 
+def seconds_of(work):
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def refused(body):
+    with pytest.raises(ValidationFailed):
+        parse_json(body)
+
+
+@pytest.mark.parametrize("unit", [b'\\"', b"\\\\", b"\\", b'"\\', b"x", b'"', b"\xc3\xa9"], ids=repr)
+def test_string_that_never_ends_costs_no_more_than_one_that_does(unit):
+    """An earlier depth check looked for the end of every string in it again: 1 MiB took hours."""
+    endless = b'"' + unit * ((MIB - 1) // len(unit) - 1) + b"\\"
+    valid = json.dumps({"text": "a\u0000" * (MIB // 8)}).encode()
+
+    assert seconds_of(lambda: refused(endless)) < 50 * min(seconds_of(lambda: json.loads(valid)) for _ in range(3))
+
+
 def test_charset_other_than_utf8_is_not_believed(mia):
     answer = mia.world.agent.client.generic(
         "POST",
@@ -122,7 +144,7 @@ def test_charset_other_than_utf8_is_not_believed(mia):
 
 # --- types ------------------------------------------------------------------------------------------------------------
 
-UUID = str(uuid4())
+UUID = "cfb6c05d-e8c4-4033-a23f-84258ff602cd"
 WRONG_TYPES = [
     ("memories", {"text": 5}),
     ("memories", {"text": True}),
@@ -200,6 +222,82 @@ def test_names_with_slashes_are_pointed_at_properly(mia):
     answer = send(mia, {"text": "x", "a/b~c": 1})
 
     assert [error["pointer"] for error in answer.json()["errors"]] == ["/a~1b~0c"]
+
+
+LONG = 30_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "pointer"),
+    [
+        ("memories", {"items": [{}] * LONG}, "/items"),
+        ("memories", {"text": "x", "categories": [5] * LONG}, "/categories"),
+        ("memories", {"text": "x", "supersedes": ["x"] * LONG}, "/supersedes"),
+        ("memories", {"text": "x", "derived_from": ["x"] * LONG}, "/derived_from"),
+        ("recall", {"query": "x", "kinds": ["x"] * LONG}, "/kinds"),
+        ("recall", {"query": "x", "categories": ["X"] * LONG}, "/categories"),
+        ("consents", {"event": "given", "purposes": ["x"] * LONG, "evidence": "m"}, "/purposes"),
+        (
+            "consents",
+            {"event": "given", "purposes": ["memory.store"], "evidence": "m", "notice_digests": ["x"] * LONG},
+            "/notice_digests",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_list_that_is_too_long_is_refused_before_its_elements_are_looked_at(mia, path, body, pointer):
+    answer = send(mia, body, path)
+
+    assert answer.status_code == 400
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("path", ["knowledge/documents", "knowledge/search"])
+def test_list_of_tags_that_is_too_long_is_refused_before_its_elements_are_looked_at(acme, path):
+    body = {"name": "n", "text": "x"} if path.endswith("documents") else {"query": "x"}
+
+    answer = acme.admin.post(f"/v1/{path}", body | {"tags": ["!"] * LONG})
+
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/tags"]
+
+
+def test_answer_names_twenty_errors_at_most_and_how_many_more_there_are(mia):
+    twenty = send(mia, {"items": [{}] * 20}).json()["errors"]
+    hundred = send(mia, {"items": [{}] * 100}).json()["errors"]
+    unknown = send(mia, {f"name{n}": 1 for n in range(1000)}).json()["errors"]
+
+    assert [error["pointer"] for error in twenty] == [f"/items/{n}/text" for n in range(20)]
+    assert [error["pointer"] for error in hundred] == [*(f"/items/{n}/text" for n in range(19)), ""]
+    assert hundred[-1]["detail"] == "And 81 more."
+    assert (len(unknown), unknown[-1]["detail"]) == (20, "And 981 more.")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "said"),
+    [
+        ({"name": "peanut"}, "decay, evidence, recency, weighted"),
+        ({"name": "decay", "peanut": 1}, "access_boost, access_cap, confirmation_factor, rate_per_day"),
+        ({"name": "decay", "rate_per_day": "peanut"}, "rate_per_day is a number from 0 to 10"),
+        ({"name": "decay", "rate_per_day": ["peanut"]}, "rate_per_day is a number from 0 to 10"),
+        ({"name": "decay", "rate_per_day": 10**300}, "rate_per_day is a number from 0 to 10"),
+    ],
+    ids=str,
+)
+def test_refused_scoring_says_what_may_be_given_and_not_what_was(mia, scoring, said):
+    answer = send(mia, {"query": "x", "scoring": scoring}, "recall")
+
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["pointer"]) == (400, "/scoring")
+    assert said in error["detail"]
+    assert "peanut" not in error["detail"]
+    assert "000" not in error["detail"]
+
+
+@pytest.mark.parametrize(
+    ("value", "status"), [("\x00", 400), ("\\\x00", 400), ("\\u0000", 201), ("\\\\u0000", 201), ("x", 201)], ids=repr
+)
+def test_nul_in_metadata_is_told_from_the_text_of_its_escape(mia, value, status):
+    assert send(mia, {"text": "x", "metadata": {"a": value}}).status_code == status
 
 
 def test_value_refused_is_not_repeated(mia):

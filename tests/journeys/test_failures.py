@@ -5,7 +5,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from uuid import uuid4
 
 import pytest
 from django.db import connections
@@ -90,18 +89,17 @@ def kill_between(server, data, ask, *, hold):
 
     `hold` takes a lock on what the handler reads only after the commit of its entry, so it stops exactly there.
     """
-    request_id, answers = uuid4().hex, []
+    before = [event_id for (event_id,) in data.execute("SELECT id FROM audit_event").fetchall()]
+    answers = []
 
     def attempt():
         try:
-            answers.append(ask(X_Request_Id=request_id))
+            answers.append(ask())
         except NO_ANSWER:
             answers.append(None)
 
     def entered():
-        return data.execute(
-            "SELECT action, resource_ids FROM audit_event WHERE request_id = %s", [request_id]
-        ).fetchall()
+        return data.execute("SELECT action, resource_ids FROM audit_event WHERE id <> ALL(%s)", [before]).fetchall()
 
     with data.transaction():
         data.execute(hold)

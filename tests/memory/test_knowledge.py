@@ -1,8 +1,17 @@
 """Shared knowledge: documents taken in, replaced in one commit, found by meaning and by words, and never personal."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from accounts.keys import NotGranted
 from accounts.scopes import AGENT_SCOPES
+from accounts.tenancy import scope
+from consent.access import record_read
+from consent.policy import decide_for_tenant
+from consent.types import Act
+from memory.encoding import encode
+from memory.knowledge import KnowledgeQuery, find_chunks, open_chunks
 from memory.tasks import ingest_document
 
 HANDBOOK = """# Coffee machine
@@ -277,6 +286,28 @@ def test_limit_bounds_the_passages(stocked):
 
     assert len(texts(stocked, "bees", limit=2)) == 2
     assert len(texts(stocked, "bees", limit=50)) == 5
+
+
+def test_limit_of_nothing_asks_the_database_nothing(stocked):
+    query = KnowledgeQuery("bees roof", encode(["bees roof"]), limit=0)
+
+    with scope(stocked.id), CaptureQueriesContext(connection) as asked:
+        found = find_chunks(query)
+
+    assert (found, list(asked)) == ([], [])
+
+
+def test_passage_is_opened_with_the_grant_that_names_it_alone(stocked):
+    with scope(stocked.id):
+        bees, harbour = (find_chunks(KnowledgeQuery(text, None, limit=1)) for text in ("bees roof", "harbour master"))
+        tenant = decide_for_tenant(Act.TENANT, caller=stocked.principal)
+        grant = record_read(tenant, [bees[0].id], action="memory.knowledge.read", counts={"knowledge": 1})
+
+        opened = open_chunks(bees, grant)
+        with pytest.raises(NotGranted):
+            open_chunks([*bees, *harbour], grant)
+
+    assert [passage.text for passage in opened] == ["Bees live on the roof."]
 
 
 def test_project_sees_its_documents_and_the_unscoped(acme):

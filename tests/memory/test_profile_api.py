@@ -1,8 +1,5 @@
 """The profile over REST: declared keys, values that satisfy them, and names nobody can read off the table."""
 
-import http.server
-import threading
-
 import pytest
 
 from accounts.tenancy import narrow, scope
@@ -92,155 +89,6 @@ def test_unset_key_is_not_found(mia):
     assert code(get(mia, "never.declared")) == (404, "not_found")
 
 
-# --- declarations -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("schema", "good", "bad"),
-    [
-        ({"type": "string", "maxLength": 5}, "short", SECRET),
-        ({"enum": ["de", "en"]}, "de", SECRET),
-        ({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 1}, {"n": SECRET}),
-        ({"type": "array", "items": {"pattern": "^a"}}, ["ab"], ["ab", SECRET]),
-        ({"const": 1}, 1, SECRET),
-        ({"type": "integer"}, 3, True),
-    ],
-)
-def test_value_that_breaks_its_schema_is_refused_and_not_repeated(mia, schema, good, bad):
-    declare(mia.world, "checked", schema)
-
-    answer = put(mia, "checked", bad)
-
-    assert code(answer) == (400, "profile_value_invalid")
-    assert answer.json()["errors"][0]["pointer"].startswith("/value")
-    assert SECRET not in answer.content.decode()
-    assert get(mia, "checked").status_code == 404
-    assert put(mia, "checked", good).status_code == 200
-
-
-def test_undeclared_key_is_refused(mia):
-    assert code(put(mia, "never.declared", "x")) == (400, "profile_key_undeclared")
-
-
-def test_project_may_allow_undeclared_keys(mia):
-    free = mia.world.project("free", undeclared_profile_keys=True)
-
-    assert put(mia, "never.declared", "x", f"?project={free}").status_code == 200
-    assert code(put(mia, "never.declared", "x")) == (400, "profile_key_undeclared")
-    assert profile(mia, f"?project={free}") == {"never.declared": "x"}
-    assert profile(mia) == {}
-
-
-def test_declared_schema_holds_in_a_project_that_allows_undeclared_keys_too(mia):
-    free = mia.world.project("free", undeclared_profile_keys=True)
-
-    assert code(put(mia, "preferences.tone", 5, f"?project={free}")) == (400, "profile_value_invalid")
-
-
-def test_projects_declaration_goes_before_the_tenants(mia):
-    alpha = mia.world.project("alpha")
-    declare(mia.world, "preferences.tone", {"type": "integer"}, query=f"?project={alpha}")
-
-    assert put(mia, "preferences.tone", 5, f"?project={alpha}").status_code == 200
-    assert code(put(mia, "preferences.tone", "short", f"?project={alpha}")) == (400, "profile_value_invalid")
-    assert put(mia, "preferences.tone", "short").status_code == 200
-
-
-def test_declaring_again_changes_the_schema_and_keeps_values(mia):
-    first = declare(mia.world, "preferences.tone")
-    put(mia, "preferences.tone", "short")
-
-    second = declare(mia.world, "preferences.tone", {"type": "integer"})
-
-    assert second["id"] == first["id"]
-    assert profile(mia) == {"preferences.tone": "short"}
-    assert code(put(mia, "preferences.tone", "long")) == (400, "profile_value_invalid")
-
-
-BAD_KEYS = ["Upper", "with%20space", "1st", "a..b", ".a", "a.", "%C3%BCber", "a-b", "nul%00", "a" * 101, "a%0A"]
-
-
-@pytest.mark.parametrize("key", BAD_KEYS)
-def test_key_that_is_no_name_is_refused(mia, key):
-    assert code(put(mia, key, "x")) == (400, "validation_failed")
-
-
-@pytest.mark.parametrize("key", BAD_KEYS)
-def test_key_that_is_no_name_cannot_be_declared(mia, key):
-    answer = mia.world.admin.put(f"/v1/profile-keys/{key}", {"schema": {}})
-
-    assert code(answer) == (400, "validation_failed")
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "strin"},
-        {"maxLength": -1},
-        {"pattern": "("},
-        {"$ref": "#/$defs/missing"},
-        {"description": "nul \x00"},
-        {"enum": "de"},
-    ],
-    ids=str,
-)
-def test_schema_that_is_none_is_refused_when_declared(mia, schema):
-    answer = mia.world.admin.put("/v1/profile-keys/broken", {"schema": schema})
-
-    assert code(answer) == (400, "validation_failed")
-    assert answer.json()["errors"][0]["pointer"].startswith("/schema")
-
-
-def test_schema_that_refers_to_itself_for_ever_is_no_server_error(mia):
-    answer = mia.world.admin.put("/v1/profile-keys/loop", {"schema": {"$ref": "#"}})
-
-    tried = put(mia, "loop", "x")
-
-    assert {answer.status_code, tried.status_code} <= {200, 400}
-
-
-def test_pattern_that_would_take_for_ever_does_not(mia):
-    """A backtracking engine needs about 2**40 steps for this one; the suite's time limit would end it."""
-    mia.world.admin.put("/v1/profile-keys/slow", {"schema": {"pattern": "^(a+)+$"}})
-
-    answer = put(mia, "slow", "a" * 40 + "!")
-
-    assert code(answer) == (400, "profile_value_invalid")
-
-
-def test_schema_never_makes_the_server_fetch_an_address(mia):
-    """A schema that names an address would turn the server into a client of whatever the tenant likes."""
-    asked = []
-
-    class Ear(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_):
-            """Nothing to say."""
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Ear)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/internal"
-    try:
-        declared = mia.world.admin.put("/v1/profile-keys/fetching", {"schema": {"$ref": address}})
-        tried = put(mia, "fetching", "x")
-    finally:
-        server.shutdown()
-        server.server_close()
-
-    assert asked == []
-    assert 400 in (declared.status_code, tried.status_code)
-    assert tried.status_code < 500
-
-
-def test_declaring_needs_its_own_scope(mia):
-    assert code(mia.world.agent.put("/v1/profile-keys/x", {"schema": {}})) == (403, "scope_missing")
-
-
 # --- consent ----------------------------------------------------------------------------------------------------------
 
 
@@ -277,6 +125,49 @@ def test_removing_needs_no_consent(mia):
     mia.says("given")
     assert profile(mia) == {}
     assert code(mia.world.agent.delete(f"{mia.path}/profile/preferences.tone")) == (404, "not_found")
+
+
+def test_key_that_any_declaration_calls_sensitive_is_sensitive_everywhere(mia):
+    alpha, beta = mia.world.project("alpha"), mia.world.project("beta")
+    free = mia.world.project("free", undeclared_profile_keys=True)
+    declare(mia.world, "health.allergies")
+    declare(mia.world, "health.allergies", query=f"?project={beta}")
+    assert put(mia, "health.allergies", "peanuts", f"?project={beta}").status_code == 200  # the control
+
+    declare(mia.world, "health.allergies", query=f"?project={alpha}", sensitive=True)
+
+    for query in ("", f"?project={alpha}", f"?project={beta}", f"?project={free}"):
+        assert code(put(mia, "health.allergies", "peanuts", query)) == (403, "consent_required")
+    mia.consents("memory.sensitive")
+    for query in ("", f"?project={alpha}", f"?project={beta}", f"?project={free}"):
+        assert put(mia, "health.allergies", "peanuts", query).status_code == 200
+
+
+def test_key_declared_sensitive_later_hides_what_was_stored_before(mia):
+    declare(mia.world, "health.allergies")
+    put(mia, "health.allergies", "peanuts")
+    put(mia, "preferences.tone", "short")
+    assert profile(mia) == {"health.allergies": "peanuts", "preferences.tone": "short"}
+
+    declare(mia.world, "health.allergies", sensitive=True)
+
+    assert profile(mia) == {"preferences.tone": "short"}
+    assert get(mia, "health.allergies").status_code == 404
+    assert [line["value"] for line in mia.recall("peanuts")["profile"]] == ["short"]
+    mia.consents("memory.sensitive")
+    assert profile(mia) == {"health.allergies": "peanuts", "preferences.tone": "short"}
+    assert get(mia, "health.allergies").status_code == 200
+
+
+def test_value_stored_as_sensitive_stays_so_when_its_key_no_longer_is(mia):
+    declare(mia.world, "health.allergies", sensitive=True)
+    mia.consents("memory.sensitive")
+    put(mia, "health.allergies", "peanuts")
+    mia.says("withdrawn", "memory.sensitive")
+
+    declare(mia.world, "health.allergies", sensitive=False)
+
+    assert profile(mia) == {}
 
 
 # --- scope ------------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Run:
         pytest.fail("\n".join(lines))
 
     def records(self):
-        names = ("web", "worker", "beat", "postgres", "valkey-server")
+        names = ("web", "worker", "system", "beat", "postgres", "valkey-server")
         return {name: ProcessRecord.read(self.state / "run" / f"{name}.json") for name in names}
 
     def wait_until_healthy(self):
