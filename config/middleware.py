@@ -83,7 +83,7 @@ def _what_is_lost(path: bytes) -> str:
 
 
 class BodyLimit:
-    """Refuses a body over 1 MiB before anything looks at it. Under ASGI `config.asgi.BodyDoor` has done so already."""
+    """Refuses a body over 1 MiB before anything looks at it. Under ASGI `config.body_door` has done so already."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

@@ -159,10 +159,10 @@ def _a_thief(narrator: Narrator, cast: Cast, operator: Operator) -> None:
     secrets = [*FACTS, ALLERGY]
     narrator.check("None of Mia's sentences is in it", not sentences_in(dump, secrets))
     narrator.check("None of her vectors is in it", not vectors_in(dump, secrets))
-    passage = cast.admin.post("/v1/knowledge/search", {"query": RETURNS, "limit": 1}).json()["knowledge"][0]
-    shared = searchable_text(passage["title"], passage["heading"], passage["text"])
+    found = cast.admin.post("/v1/knowledge/search", {"query": RETURNS, "limit": 1}).json().get("knowledge", [])
+    shared = [searchable_text(passage["title"], passage["heading"], passage["text"]) for passage in found]
     narrator.check("The search does find what is not sealed: the handbook's text", sentences_in(dump, [RETURNS_RULE]))
-    narrator.check("And the handbook's vector", vectors_in(dump, [shared]))
+    narrator.check("And the handbook's vector", shared and vectors_in(dump, shared))
 
 
 def _she_withdraws(narrator: Narrator, cast: Cast) -> None:
