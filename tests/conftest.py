@@ -63,8 +63,9 @@ def pytest_configure(config):
 
     Run in parallel, every worker has a stack of its own; the process that only hands out tests needs none.
     """
-    only_hands_out = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
-    if config.option.collectonly or config.option.help or only_hands_out:
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        return
+    if config.option.collectonly or config.option.help:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.analysis")
     else:
         _stack.append(Stack())
