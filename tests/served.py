@@ -16,7 +16,7 @@ START_SECONDS = 30
 ANSWER_SECONDS = 30
 
 
-def eventually(ask, *, seconds=20, every=0.05):
+def eventually(ask, *, seconds=60, every=0.05):
     """The first answer that is not empty or false; fails when none comes in time."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):

@@ -273,7 +273,7 @@ def test_long_work_does_not_keep_the_relay_waiting(acme, zenith, stack, waiting)
 
         leave(zenith)
 
-        eventually(lambda: waiting(zenith) == 0, seconds=10)
+        eventually(lambda: waiting(zenith) == 0)
         assert job_of(acme, job_id)["state"] == "running"
         worker.kill()
 

@@ -136,15 +136,6 @@ def long_passage(world, data):
     return data.execute(changed, [stored["id"]]).fetchone()[0]
 
 
-def test_a_look_at_the_ledger_killed_before_its_answer_stands_in_the_log(known, server, data):
-    doors = Doors(server, known)
-    assert doors.consents().status_code == 200
-
-    events = kill_between(server, data, doors.consents, hold="LOCK TABLE consent_consentstate IN ACCESS EXCLUSIVE MODE")
-
-    assert [action for action, _ in events] == ["consent.ledger.read"]
-
-
 # --- the audit log away -----------------------------------------------------------------------------------------------
 
 
