@@ -312,8 +312,8 @@ def test_readme_tour_goes_as_it_says():
 
     answers = [command.asked_with(keys) for command in commands]
 
-    assert [answer.status_code for answer in answers] == [201, 201, 201, 200, 202, 200, 200]
-    known, said, stored, recalled, taken_in, searched, log = (answer.json() for answer in answers)
+    assert [answer.status_code for answer in answers] == [201, 201, 201, 200, 202, 200, 200, 201]
+    known, said, stored, recalled, taken_in, searched, log, withdrawn = (answer.json() for answer in answers)
     assert known["state"] == "active"
     assert {consent["state"] for consent in said["consents"]} == {"given"}
     assert stored["memories"][0]["state"] == "active"
@@ -322,3 +322,4 @@ def test_readme_tour_goes_as_it_says():
     assert taken_in["job"]["state"] == "queued"
     assert searched["knowledge"] == []  # no worker runs beside this test
     assert recalled["recall_id"] in {event["id"] for event in log["items"]}
+    assert {consent["state"] for consent in withdrawn["consents"]} == {"withdrawn"}
