@@ -12,7 +12,7 @@ import pytest
 
 from config.stack.processes import ProcessRecord
 from config.stack.runner import is_healthy
-from config.stack.state import CHECKOUT
+from config.stack.state import CHECKOUT, digest_of, state_folder
 
 
 class Run:
@@ -20,6 +20,7 @@ class Run:
 
     def __init__(self, folder):
         self.state = folder / "state"
+        self.root_key = state_folder(self.state, folder / "forget-me-not" / digest_of(self.state)).root_key_file
         self.environment = {
             "PATH": os.environ["PATH"],
             "FMN_DATA": str(self.state),
@@ -80,7 +81,12 @@ def run(folder):
 
 def test_life_of_a_run(run):
     first = run.lines_until("Ctrl-C stops it.")
-    assert first[0] == f"Forget-me-not is running at {run.address}"
+    assert first[:4] == [
+        "Making databases …",
+        f"Root key: {run.root_key}: back it up; without it the data cannot be read.",
+        "Migrating …",
+        f"Forget-me-not is running at {run.address}",
+    ]
     assert is_healthy(run.address)
     started = run.records()
 
@@ -89,7 +95,7 @@ def test_life_of_a_run(run):
     assert [name for name in serving if "MIGRATE" in name or "ADMIN" in name or "BACKUP" in name] == []
 
     os.kill(started["web"].pid, signal.SIGKILL)
-    run.lines_until("web ended unexpectedly; starting it again (1 of 3).")
+    run.lines_until("web ended unexpectedly (signal 9); starting it again (1 of 3).")
     run.wait_until_healthy()
 
     run.process.kill()

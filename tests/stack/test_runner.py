@@ -105,9 +105,9 @@ def test_child_that_ends_is_started_three_times_then_given_up(state, capsys):
         look_for_ever(watch)
 
     assert capsys.readouterr().out.splitlines() == [
-        "web ended unexpectedly; starting it again (1 of 3).",
-        "web ended unexpectedly; starting it again (2 of 3).",
-        "web ended unexpectedly; starting it again (3 of 3).",
+        "web ended unexpectedly (exit code 1); starting it again (1 of 3).",
+        "web ended unexpectedly (exit code 1); starting it again (2 of 3).",
+        "web ended unexpectedly (exit code 1); starting it again (3 of 3).",
     ]
     failing.stop()
 
