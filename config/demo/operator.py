@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from config.stack.account import service_account
 from config.stack.binaries import find_binaries
 from config.stack.environment import KEYS_DATABASE
+from config.stack.errors import StackError
 from config.stack.state import CHECKOUT
 
 
@@ -23,8 +24,7 @@ class Operator:
     def open_tenant(self, name: str) -> dict[str, str]:
         """A fresh organisation with a sandbox tenant; its keys by name."""
         command = [sys.executable, "manage.py", "create_tenant", name]
-        done = subprocess.run(command, cwd=CHECKOUT, env=self._serving, capture_output=True, text=True, check=True)
-        keys: dict[str, str] = json.loads(done.stdout)["keys"]
+        keys: dict[str, str] = json.loads(_output(command, self._serving))["keys"]
         return keys
 
     def dump_everything(self) -> str:
@@ -35,8 +35,16 @@ class Operator:
         password = urlsplit(url).password or ""
         command = [str(_pg_dump()), "--no-password", url]
         environment = {"PATH": os.environ.get("PATH", ""), "PGPASSWORD": password}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout
+        return _output(command, environment)
+
+
+def _output(command: list[str], environment: Mapping[str, str]) -> str:
+    """What the program prints; StackError with its last line if it fails, without its arguments."""
+    done = subprocess.run(command, cwd=CHECKOUT, env=dict(environment), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise StackError(f"{Path(command[0]).name} failed: {reason}")
+    return done.stdout
 
 
 def _other_database(url: str, database: str) -> str:

@@ -8,8 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
+
 from config.stack.children import end_orphans
 from config.stack.cleaning import ask_person, clean
+from config.stack.ending import exit_status
 from config.stack.environment import serving
 from config.stack.errors import StackError
 from config.stack.external import provision_external
@@ -25,16 +28,10 @@ STOP_SECONDS = 90.0
 def main() -> int:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     arguments = _parser().parse_args()
-    state = default_state(os.environ)
-    try:
-        _execute(arguments, state)
-    except StackError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: _execute(arguments, default_state(os.environ)))
 
 
-def _execute(arguments: argparse.Namespace, state: StateFolder) -> None:
+def _execute(arguments: argparse.Namespace, state: StateFolder) -> int:
     services = EmbeddedServices(state.path, root_key_dir=state.root_key_file.parent, given=os.environ)
     match arguments.command:
         case "run":
@@ -49,6 +46,7 @@ def _execute(arguments: argparse.Namespace, state: StateFolder) -> None:
             provision_external(os.environ, state)
         case "clean":
             _clean(services, without_asking=arguments.yes)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,11 +89,18 @@ def _stop_instance(lock: Path, instance: Instance) -> None:
 
 def _print_environment(services: EmbeddedServices, *, everything: bool) -> None:
     locks = (run_lock(services.state), services_lock(services.state))
-    if all(running_instance(lock) is None for lock in locks):
+    found = [instance for lock in locks if (instance := running_instance(lock))]
+    if not found:
         raise StackError("Nothing is running; start it with `make run`.")
-    environment = services.environment()
+    environment = _as_started(services.state, found[0]).environment()
     for name, value in (environment if everything else serving(environment)).items():
         print(f"export {name}={shlex.quote(value)}")
+
+
+def _as_started(state: StateFolder, instance: Instance) -> EmbeddedServices:
+    """With the addresses that were given to the running stack; this shell may not have them."""
+    given = psutil.Process(instance.pid).environ()
+    return EmbeddedServices(state.path, root_key_dir=state.root_key_file.parent, given=given)
 
 
 def _clean(services: EmbeddedServices, *, without_asking: bool) -> None:

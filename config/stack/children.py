@@ -14,7 +14,7 @@ from pathlib import Path
 
 from config.stack.environment import serving
 from config.stack.logs import open_log, rotate
-from config.stack.processes import ProcessRecord, end
+from config.stack.processes import ProcessRecord, end, ending
 from config.stack.state import CHECKOUT, StateFolder
 
 STOP_PATIENCE_SECONDS = 15.0
@@ -49,6 +49,9 @@ class Child:
 
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def how_it_ended(self) -> str:
+        return ending(self._process)
 
     def ask_to_stop(self) -> None:
         if self._process is not None and self.is_running():

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from config.stack.belongings import belongings, require_ours
 from config.stack.children import end_orphans
 from config.stack.errors import StackError
 from config.stack.instance import running_instance
@@ -25,6 +26,7 @@ def ask_person(question: str) -> bool:
 def clean(services: EmbeddedServices, environment: Path, *, ask: Ask, ask_about_root_key: Ask) -> None:
     """Remove state, environment and root key as far as the questions are answered with yes."""
     state = services.state
+    require_ours(state.path)
     _require_stopped(state)
     if not ask(f"Remove {state.path} with all stored data, and {environment}?"):
         print("Nothing was removed.")
@@ -33,7 +35,8 @@ def clean(services: EmbeddedServices, environment: Path, *, ask: Ask, ask_about_
         end_orphans(state)
         services.end_leftovers()
         _require_unused(services)
-    _remove_folders(state.path, state.sockets, environment)
+        _remove_state(state.path)
+    _remove_folders(state.sockets, environment)
     if state.root_key_file.exists():
         _remove_root_key(state.root_key_file, ask_about_root_key)
 
@@ -49,6 +52,20 @@ def _require_unused(services: EmbeddedServices) -> None:
     used = [server.name for server in services.embedded if server.is_running()]
     if used:
         raise StackError(f"{' and '.join(used)} are used by another process; end that first.")
+
+
+def _remove_state(folder: Path) -> None:
+    """Our own entries, and the folder unless somebody else keeps something there."""
+    for each in belongings(folder):
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+    if any(folder.iterdir()):
+        print(f"Removed all of ours from {folder}; it stays, since other files are in it.")
+    else:
+        folder.rmdir()
+        print(f"Removed {folder}")
 
 
 def _remove_folders(*folders: Path) -> None:

@@ -10,6 +10,7 @@ from config.stack.account import service_account
 from config.stack.environment import database_urls, given_variables
 from config.stack.errors import StackError
 from config.stack.provisioning import ROLE_NAMES, provision
+from config.stack.rootkey import require_root_key
 from config.stack.state import StateFolder, ensure_root_key, ensure_secrets, write_private
 
 SECRET_NAMES = (*ROLE_NAMES, "SECRET_KEY")
@@ -24,6 +25,7 @@ def provision_external(environ: Mapping[str, str], state: StateFolder) -> None:
     keys_admin = given.get("KEYS_ADMIN_DATABASE_URL", admin)
     state.prepare(service_account())
     root_key = _root_key(given, state)
+    require_root_key(given | root_key, state.external_root_fingerprint_file)
     known = ensure_secrets(state.external_secrets_file, SECRET_NAMES)
     provision(admin, keys_admin, known)
     secret_key = {"SECRET_KEY": known["SECRET_KEY"]}

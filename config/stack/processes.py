@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,3 +85,11 @@ def _ended_within(record: ProcessRecord, seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def ending(process: subprocess.Popen[bytes] | None) -> str:
+    """How a child ended, for a person; another process's child does not tell us."""
+    status = process.poll() if process is not None else None
+    if status is None:
+        return "how is not known"
+    return f"signal {-status}" if status < 0 else f"exit code {status}"

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from config.stack.environment import DATA_DATABASE, KEYS_DATABASE
 from config.stack.errors import StackError
+from config.stack.reachable import legible_failures
 
 OWNER = "fmn_owner"
 MIGRATE = "fmn_migrate"
@@ -63,14 +64,20 @@ DATABASES = (
 
 def provision(admin_url: str, keys_admin_url: str, passwords: Mapping[str, str]) -> None:
     """Make both databases and their roles; `passwords` are by role name (ROLE_NAMES)."""
-    for database, url in zip(DATABASES, (admin_url, keys_admin_url), strict=True):
-        with psycopg.connect(url, autocommit=True) as server:
-            _require_version(server)
-            server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])
-            _ensure_roles(server, database, passwords)
-            _ensure_database(server, database)
-            with psycopg.connect(url, dbname=database.name, autocommit=True) as inside:
-                _ensure_contents(inside, database)
+    names = ("ADMIN_DATABASE_URL", "KEYS_ADMIN_DATABASE_URL")
+    for name, database, url in zip(names, DATABASES, (admin_url, keys_admin_url), strict=True):
+        with legible_failures(name, url):
+            _provision_database(url, database, passwords)
+
+
+def _provision_database(url: str, database: Database, passwords: Mapping[str, str]) -> None:
+    with psycopg.connect(url, autocommit=True) as server:
+        _require_version(server)
+        server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])
+        _ensure_roles(server, database, passwords)
+        _ensure_database(server, database)
+        with psycopg.connect(url, dbname=database.name, autocommit=True) as inside:
+            _ensure_contents(inside, database)
 
 
 def _require_version(server: psycopg.Connection) -> None:

@@ -6,6 +6,7 @@ Whatever happens, it ends all it started and nothing else. Start at `run`.
 import http.client
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -27,9 +28,12 @@ from config.stack.services import EmbeddedServices
 from config.stack.state import CHECKOUT, StateFolder
 
 HOST = "127.0.0.1"
+HIGHEST_PORT = 65535
 READY_SECONDS = 60.0
 WATCH_SECONDS = 0.2
 ALLOWED_RESTARTS = 3
+ANNOUNCEMENT = "Forget-me-not is running at"
+ANNOUNCEMENT_END = "Ctrl-C stops it."
 
 
 class Watched(Protocol):
@@ -39,6 +43,7 @@ class Watched(Protocol):
     def log_file(self) -> Path: ...
     def start(self) -> object: ...
     def is_running(self) -> bool: ...
+    def how_it_ended(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -64,12 +69,14 @@ class Watch:
         count = self.restarts[each.name] = self.restarts.get(each.name, 0) + 1
         if count > ALLOWED_RESTARTS:
             raise StackError(f"{each.name} ended {count} times. The end of {each.log_file}:\n{tail(each.log_file)}")
-        print(f"{each.name} ended unexpectedly; starting it again ({count} of {ALLOWED_RESTARTS}).")
+        end = f"{each.name} ended unexpectedly ({each.how_it_ended()})"
+        print(f"{end}; starting it again ({count} of {ALLOWED_RESTARTS}).")
         each.start()
 
 
 def run(services: EmbeddedServices, port: int) -> None:
     """Serve on `port` until SIGINT or SIGTERM; StackError says why it could not."""
+    require_port(port)
     address = f"http://{HOST}:{port}"
     state = services.state
     state.prepare(service_account())
@@ -131,12 +138,24 @@ def stop_on_signals() -> Iterator[StopRequest]:
 @contextmanager
 def running_services(services: EmbeddedServices) -> Iterator[dict[str, str]]:
     """The services, migrated; stopped at the end as far as this process started them."""
+    is_first = services.is_new
+    if is_first:
+        print("Making databases …")
     try:
         environment = services.start()
+        if is_first and services.makes_root_key:
+            print(f"Root key: {services.state.root_key_file}: back it up; without it the data cannot be read.")
+        if is_first:
+            print("Migrating …")
         migrate(environment, services.state)
         yield environment
     finally:
         services.stop()
+
+
+def require_port(port: int) -> None:
+    if not 1 <= port <= HIGHEST_PORT:
+        raise StackError(f"Port {port} does not exist; PORT must be between 1 and {HIGHEST_PORT}.")
 
 
 def require_free_port(port: int) -> None:
@@ -208,13 +227,21 @@ def is_healthy(address: str) -> bool:
         connection.close()
 
 
+def _tenant_command() -> str:
+    """A line for a shell in the checkout; it finds the running stack where this process keeps its state."""
+    chosen = os.environ.get("FMN_DATA")
+    folder = f"FMN_DATA={shlex.quote(str(Path(chosen).resolve()))} " if chosen else ""
+    return f'eval "$({folder}.venv/bin/python -m config.stack env)"; .venv/bin/python manage.py create_tenant NAME'
+
+
 def _announce(address: str, state: StateFolder, *, with_demo: bool) -> None:
-    print(f"Forget-me-not is running at {address}")
+    print(f"{ANNOUNCEMENT} {address}")
     if not with_demo:
-        print("  The database is not ours, so no demo tenant was made: `manage.py create_tenant NAME` opens one.")
+        print("  The database is not ours, so no demo tenant was made. To open one, in another terminal:")
+        print(f"    {_tenant_command()}")
     for tenant in json.loads(state.demo_keys_file.read_bytes())["tenants"] if with_demo else ():
         print(f"  Keys of {tenant['organisation']}, {tenant['mode']}:")
         for name, key in tenant["keys"].items():
             print(f"    {name:<8} {key}")
     print(f"  Logs: {state.logs}")
-    print("Ctrl-C stops it.")
+    print(ANNOUNCEMENT_END)

@@ -16,7 +16,7 @@ from config.stack.account import ServiceAccount
 from config.stack.errors import StackError
 from config.stack.instance import turn
 from config.stack.logs import open_log, tail
-from config.stack.processes import ProcessRecord, end, this_process
+from config.stack.processes import ProcessRecord, end, ending, this_process
 from config.stack.state import StateFolder
 
 # After a kill the old server's remains hold its locks for a moment; and a crash recovery may take its time.
@@ -85,6 +85,9 @@ class EmbeddedServer(ABC):
 
     def is_running(self) -> bool:
         return self._running() is not None
+
+    def how_it_ended(self) -> str:
+        return ending(self._process)
 
     def _start_anew(self) -> None:
         self._prepare()

@@ -17,6 +17,7 @@ from config.stack.binaries import Binaries, find_binaries
 from config.stack.environment import (
     DATA_ADDRESSES,
     KEYS_ADDRESSES,
+    OPERATOR_ADDRESSES,
     database_url,
     database_urls,
     given_variables,
@@ -26,6 +27,8 @@ from config.stack.instance import turn
 from config.stack.logs import rotate
 from config.stack.postgres import SUPERUSER, EmbeddedPostgres, has_cluster
 from config.stack.provisioning import ROLE_NAMES, provision
+from config.stack.reachable import require_reachable
+from config.stack.rootkey import require_root_key
 from config.stack.state import StateFolder, ensure_root_key, ensure_secrets, read_secrets, state_folder
 from config.stack.valkey import EmbeddedValkey
 
@@ -59,6 +62,15 @@ class EmbeddedServices:
         return "DATABASE_URL" not in self._given
 
     @property
+    def is_new(self) -> bool:
+        """Whether the next start has to make the databases."""
+        return self.has_own_database and not has_cluster(self.state)
+
+    @property
+    def makes_root_key(self) -> bool:
+        return not self._root_key_is_given
+
+    @property
     def embedded(self) -> tuple[EmbeddedPostgres | EmbeddedValkey, ...]:
         """The servers that are ours to run, in the order they start."""
         postgres = (self.postgres,) if self.has_own_database else ()
@@ -74,6 +86,7 @@ class EmbeddedServices:
         self.state.prepare(self._account)
         with turn(self.state.path / "start.lock"):
             self._ensure_keys()
+            self._require_reachable_database()
             try:
                 self._start_servers()
             except BaseException:
@@ -128,6 +141,13 @@ class EmbeddedServices:
         if has_cluster(self.state) and not self.state.secrets_file.exists():
             raise StackError(f"{self.state.secrets_file} is missing; the database's passwords were in it.")
         ensure_secrets(self.state.secrets_file, SECRET_NAMES)
+        own_key = {} if self._root_key_is_given else {"ROOT_KEY_FILE": str(self.state.root_key_file)}
+        require_root_key(self._given | own_key, self._fingerprint_file)
+
+    def _require_reachable_database(self) -> None:
+        if not self.has_own_database:
+            names = [name for name in (*DATA_ADDRESSES, *KEYS_ADDRESSES) if name not in OPERATOR_ADDRESSES]
+            require_reachable({name: self._given[name] for name in names})
 
     def _require_complete_addresses(self) -> None:
         """Half of the roles on an outside server and half of them here would be two different stores."""
@@ -151,6 +171,11 @@ class EmbeddedServices:
             password=self._secrets[SUPERUSER],
             database="postgres",
         )
+
+    @property
+    def _fingerprint_file(self) -> Path:
+        state = self.state
+        return state.root_fingerprint_file if self.has_own_database else state.external_root_fingerprint_file
 
     @property
     def _root_key_is_given(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.stack.account import ServiceAccount
+from config.stack.belongings import mark, require_ours
 from config.stack.errors import StackError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -61,6 +62,15 @@ class StateFolder:
         return self.path / "external-secrets.json"
 
     @property
+    def root_fingerprint_file(self) -> Path:
+        return self.path / "root.fingerprint"
+
+    @property
+    def external_root_fingerprint_file(self) -> Path:
+        """A database outside may have been made with another root key than the embedded one."""
+        return self.path / "external-root.fingerprint"
+
+    @property
     def sockets(self) -> Path:
         """A folder whose sockets fit into a socket address, the same for every process of this state."""
         inside = self.path / "sockets"
@@ -70,16 +80,26 @@ class StateFolder:
         return Path("/tmp") / f"fmn-{digest_of(self.path)}"  # noqa: S108
 
     def prepare(self, account: ServiceAccount) -> None:
-        """Make the folders; the servers' own ones belong to the account that runs them."""
-        mode = 0o711 if account.drops_privileges else 0o700
-        _make_folders(self.path, mode)
-        self.path.chmod(mode)
+        """Make the folders; the servers' own ones belong to the account that runs them.
+
+        StackError if the folder is somebody else's or cannot be made.
+        """
+        require_ours(self.path)
+        try:
+            self._claim(0o711 if account.drops_privileges else 0o700)
+        except OSError as error:
+            raise StackError(f"{self.path} cannot be used as the state folder: {error.strerror}.") from error
         if not account.can_enter(self.path):
             raise StackError(f"The database user cannot enter {self.path}: choose another folder with FMN_DATA.")
         for private in (self.logs, self.records):
             private.mkdir(mode=0o700, exist_ok=True)
         for served in (self.postgres, self.valkey, self.sockets):
             account.make_private_folder(served)
+
+    def _claim(self, mode: int) -> None:
+        _make_folders(self.path, mode)
+        self.path.chmod(mode)
+        mark(self.path)
 
 
 def digest_of(path: Path) -> str:
@@ -129,9 +149,13 @@ def ensure_root_key(path: Path, *, lost_if_missing: bool) -> None:
 
 def read_secrets(path: Path) -> dict[str, str]:
     try:
-        known: dict[str, str] = json.loads(path.read_bytes())
+        known = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise StackError(f"{path} is missing: it was never started, or its secrets are lost.") from error
+    except (OSError, ValueError) as error:
+        raise StackError(f"{path} cannot be read; the database's passwords were in it.") from error
+    if not isinstance(known, dict):
+        raise StackError(f"{path} is broken: it holds no names with secrets.")
     return known
 
 

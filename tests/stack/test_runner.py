@@ -67,6 +67,40 @@ def test_taken_port_gets_a_line_and_leaves_nothing_running(folder, state):
     assert list(state.postgres.iterdir()) == []
 
 
+def test_port_that_cannot_exist_gets_a_line(folder, state):
+    done = stack_command(folder, "run", "--port", "80000")
+
+    assert done.returncode == 1
+    assert done.stderr == "Port 80000 does not exist; PORT must be between 1 and 65535.\n"
+
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from config.stack.instance import only_instance
+with only_instance(Path(sys.argv[1]), "here"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_environment_has_the_addresses_that_the_running_stack_was_given(folder, state):
+    ensure_secrets(state.secrets_file, SECRET_NAMES)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(run_lock(state))],
+        cwd=CHECKOUT,
+        env={"DATABASE_URL": "postgresql://fmn_app:pw@db/forgetmenot", "ROOT_KEY": "given"},
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        printed = stack_command(folder, "env").stdout
+        holder.kill()
+
+    assert "export DATABASE_URL=postgresql://fmn_app:pw@db/forgetmenot\n" in printed
+    assert "export ROOT_KEY=given\n" in printed
+
+
 def test_second_run_names_the_first_ones_address(folder, state):
     with only_instance(run_lock(state), "http://127.0.0.1:8123"):
         done = stack_command(folder, "run")
@@ -110,6 +144,16 @@ def test_child_that_ends_is_started_three_times_then_given_up(state, capsys):
         "web ended unexpectedly (exit code 1); starting it again (3 of 3).",
     ]
     failing.stop()
+
+
+def test_killed_child_is_said_to_have_been_killed(state):
+    killed = child(state, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    before = killed.how_it_ended()
+    killed.start()
+    killed.stop()
+
+    assert before == "how is not known"
+    assert killed.how_it_ended() == "signal 9"
 
 
 def test_stopping_ends_a_child_and_forgets_it(state):

@@ -6,7 +6,7 @@ import pytest
 
 from config.stack import StackError
 from config.stack.account import service_account
-from config.stack.state import default_state, ensure_root_key, ensure_secrets, state_folder, write_private
+from config.stack.state import default_state, ensure_root_key, ensure_secrets, read_secrets, state_folder, write_private
 
 
 def test_private_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
@@ -77,3 +77,11 @@ def test_link_put_in_place_of_a_folder_is_refused(tmp_path):
 
     with pytest.raises(StackError, match="belongs to somebody else"):
         service_account().make_private_folder(link)
+
+
+@pytest.mark.parametrize("content", [b'{"fmn_app": "ab', b"\xff", b"[]"])
+def test_broken_secrets_are_named(tmp_path, content):
+    (tmp_path / "secrets.json").write_bytes(content)
+
+    with pytest.raises(StackError, match=r"secrets\.json (cannot be read|is broken)"):
+        read_secrets(tmp_path / "secrets.json")
