@@ -13,6 +13,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -31,13 +32,33 @@ _URLS = {
 }
 
 
+FOLDERS = "fmn-suite-"
+
+
+def services_in(folder):
+    return EmbeddedServices(folder / "state", root_key_dir=folder / "key")
+
+
+def is_alive(pid):
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def end_what_killed_runs_left():
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+        owner = folder / "owner"
+        if owner.exists() and not is_alive(int(owner.read_text() or 0)):
+            services_in(folder).end_leftovers()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 class Stack:
     """The services of this test run, their environment, and how to be any role."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="fmn-suite-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
         self.folder.chmod(0o711)
-        self.services = EmbeddedServices(self.folder / "state", root_key_dir=self.folder / "key")
+        (self.folder / "owner").write_text(str(os.getpid()))
+        self.services = services_in(self.folder)
         self.environment = self.services.start()
 
     def migrate(self) -> None:
@@ -68,6 +89,7 @@ def pytest_configure(config):
     if config.option.collectonly or config.option.help:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.analysis")
     else:
+        end_what_killed_runs_left()
         _stack.append(Stack())
         _stack[0].migrate()
         os.environ.update(_stack[0].environment)
