@@ -7,12 +7,11 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from django.conf import settings
 
 from memory.embedding import EmbedderCorrupt, EmbedderUnavailable, embedder_from, quantise
-from memory.embedding.minilm import WINDOW_TOKENS, WordPieceCounter
+from memory.embedding.minilm import WINDOW_TOKENS, word_piece_counter
 from memory.ranking import QueryVector
 from memory.types import Floats, StoredVector
 
@@ -73,9 +72,4 @@ def warm_up() -> None:
 
 def count_tokens(text: str) -> int:
     """The length of a text in word pieces, the unit of every budget."""
-    return _counter().count(text)
-
-
-@cache
-def _counter() -> WordPieceCounter:
-    return WordPieceCounter()
+    return word_piece_counter().count(text)

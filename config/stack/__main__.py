@@ -26,7 +26,7 @@ STOP_SECONDS = 90.0
 
 
 def main() -> int:
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr] # a text stream at the command line
     arguments = _parser().parse_args()
     return exit_status(lambda: _execute(arguments, default_state(os.environ)))
 

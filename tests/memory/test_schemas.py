@@ -1,7 +1,6 @@
 """Schemas of tenants: what one may cost, what it may refer to, and that a refusal repeats nothing of it."""
 
 import json
-from time import perf_counter
 
 import pytest
 
@@ -159,22 +158,17 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("schema", COSTLY.values(), ids=COSTLY)
-def test_schema_that_costs_too_much_is_refused_at_once(schema):
-    begun = perf_counter()
-
+def test_schema_that_costs_too_much_is_refused_when_it_is_declared(schema):
+    """One value took five seconds with the first of these, and would never end with a longer one."""
     with pytest.raises(SchemaInvalid, match="more than 1000 parts"):
         compiled(schema)
 
-    assert perf_counter() - begun < 1  # the first of these took five seconds for one value
 
-
-def test_value_that_breaks_a_schema_a_million_times_is_refused_at_once():
+def test_value_that_breaks_a_schema_a_million_times_is_named_as_a_whole():
     """To name every place took 25 seconds; so only the whole is named."""
     schema = {"items": {"allOf": [{"$ref": "#/$defs/one"}] * 330}, "$defs": {"one": {"const": 1}}}
-    begun = perf_counter()
 
     assert violations(schema, [2] * 2000) == [("", "")]
-    assert perf_counter() - begun < 1
 
 
 def test_at_most_twenty_places_are_named_each_once():
