@@ -7,6 +7,8 @@ ACTIONS = (
     AuditAction("accounts.project.created", "A project was created", "project"),
     AuditAction("accounts.project.changed", "A project's recall policy or profile rule was changed", "project"),
     AuditAction("accounts.membership.granted", "A member was given a role in a tenant", "membership"),
+    AuditAction("accounts.portal_link.created", "A link to a person's own page was made", "portal_pass"),
+    AuditAction("accounts.portal_link.opened", "A person opened the link to their page", "portal_pass"),
     AuditAction("accounts.key.created", "An API key was created", "api_key"),
     AuditAction("accounts.key.revoked", "An API key was revoked", "api_key"),
     AuditAction(

@@ -104,6 +104,28 @@ class KeyUnavailable(DomainError):
     default_detail = "Stored data cannot be opened at the moment. Try again."
 
 
+class MailUnavailable(DomainError):
+    code, status, title = "mail_unavailable", 503, "No mail can be sent"
+    default_detail = "The message was not sent. Try again, or ask whoever runs this installation."
+
+
+class RoleForbidden(DomainError):
+    code, status, title = "role_forbidden", 403, "Not for your role"
+    default_detail = "Your role in this organisation does not allow this page."
+
+
+class VisitRequired(DomainError):
+    code, status, title = "visit_required", 403, "A link opens this page"
+    default_detail = "Ask the company whose assistant remembers you for a link to your page."
+
+
+class LinkUnusable(DomainError):
+    """Unknown, used, run out, altered, or another person's: which of them is not said."""
+
+    code, status, title = "link_unusable", 404, "This link opens nothing"
+    default_detail = "It may have been used before or have run out. Ask for a new one."
+
+
 class DatabaseUnavailable(DomainError):
     code, status, title = "database_unavailable", 503, "The database cannot be reached"
     default_detail = "Nothing was read or changed. Try again."

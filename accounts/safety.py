@@ -17,6 +17,9 @@ GLOBAL_TABLES = {
     "django_content_type": "SELECT",
     "django_session": _ALL,
     "accounts_user": _ALL,
+    # Sign-in: addresses of users, and confirmations of them (unused, but their app brings the table).
+    "account_emailaddress": _ALL,
+    "account_emailconfirmation": "",
     "accounts_organisation": "SELECT, INSERT, UPDATE",
     "accounts_directory": "SELECT, INSERT",
     # Django's own permissions are not used, but its app brings the tables.

@@ -13,6 +13,7 @@ class Scope(StrEnum):
     MEMORIES_DELETE = "memories:delete"
     MEMORIES_READ = "memories:read"
     MEMORIES_WRITE = "memories:write"
+    PORTAL_WRITE = "portal:write"
     PROFILE_READ = "profile:read"
     PROFILE_WRITE = "profile:write"
     PROJECTS_READ = "projects:read"
@@ -25,6 +26,8 @@ class Scope(StrEnum):
 AGENT_SCOPES = frozenset(Scope) - {
     Scope.AUDIT_READ,
     Scope.CONSENT_RELAY,
+    # Whoever can make the link to a person's page can act there as the person.
+    Scope.PORTAL_WRITE,
     Scope.PROJECTS_WRITE,
     Scope.KNOWLEDGE_WRITE,
 }

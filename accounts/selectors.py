@@ -1,15 +1,31 @@
 """Reads of accounts, inside a scope. Strangers and unknowns are NotFound alike."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
 
 from accounts import keys
 from accounts.credentials import ClaimedKey
 from accounts.errors import NotFound, ProjectForbidden, SubjectErased
-from accounts.models import ApiKey, Directory, Job, Project, Subject, Tenant
-from accounts.types import AgeBand, JobRef, Mode, Principal, SubjectRef, SubjectState, TenantRef
+from accounts.models import ApiKey, Directory, Job, Membership, Organisation, Project, Subject, Tenant
+from accounts.types import (
+    AgeBand,
+    Caller,
+    JobRef,
+    KeyState,
+    KeyView,
+    Member,
+    Mode,
+    Principal,
+    Role,
+    SubjectRef,
+    SubjectState,
+    TenantRef,
+    Workplace,
+)
+from audit.types import Actor
 
 
 def principal_of(claimed: ClaimedKey) -> Principal | None:
@@ -35,6 +51,79 @@ def key_id_of(claimed: ClaimedKey) -> UUID:
     return found
 
 
+def workplaces() -> list[Workplace]:
+    """Where the user of the scope (`user_scope`) belongs, by organisation's name, live first."""
+    roles = dict(Membership.own.values_list("tenant_id", "role"))
+    entries = Directory.objects.filter(tenant_id__in=roles).select_related("organisation")
+    return [
+        Workplace(entry.tenant_id, entry.organisation.name, Mode(entry.mode), Role(roles[entry.tenant_id]))
+        for entry in entries.order_by("organisation__name", "organisation_id", "mode")
+    ]
+
+
+def member_of_tenant(user_id: UUID) -> Member:
+    """The user as a member of the scope's tenant. Raises NotFound for a stranger."""
+    row = Membership.objects.filter(user_id=user_id).select_related("tenant__organisation").first()
+    if row is None:
+        raise NotFound
+    return Member(
+        tenant_id=row.tenant_id,
+        tenant_epoch=row.tenant.key_epoch,
+        mode=Mode(row.tenant.mode),
+        organisation=row.tenant.organisation.name,
+        user_id=user_id,
+        role=Role(row.role),
+    )
+
+
+def names_of_actors(actors: Iterable[Actor]) -> dict[str, str]:
+    """By actor's id, what the tenant calls it: a key by its name, a member by e-mail. Others have no name here."""
+    by_kind: dict[str, set[str]] = {}
+    for actor in actors:
+        by_kind.setdefault(actor.kind, set()).add(actor.id)
+    keys_named = ApiKey.objects.filter(id__in=by_kind.get("api_key", ())).values_list("id", "name", "hint")
+    members = Membership.objects.filter(user_id__in=by_kind.get("user", ())).values_list("user_id", "user__email")
+    return {str(key_id): f"{name} (…{hint})" for key_id, name, hint in keys_named} | {
+        str(user_id): email for user_id, email in members
+    }
+
+
+def api_keys() -> list[KeyView]:
+    """The tenant's keys, newest first; never their text."""
+    now = datetime.now(UTC)
+    return [
+        KeyView(
+            id=row.id,
+            name=row.name,
+            hint=row.hint,
+            scopes=tuple(row.scopes),
+            project=row.project.name if row.project else "",
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+            last_used_at=row.last_used_at,
+            state=_key_state(row, now),
+        )
+        for row in ApiKey.objects.select_related("project").order_by("-created_at", "-id")
+    ]
+
+
+def _key_state(row: ApiKey, now: datetime) -> KeyState:
+    if row.revoked_at is not None:
+        return KeyState.REVOKED
+    return KeyState.EXPIRED if row.expires_at is not None and row.expires_at <= now else KeyState.IN_FORCE
+
+
+def subjects_by_state() -> dict[SubjectState, int]:
+    """How many people the tenant knows, by their state; nobody's row is opened."""
+    counted = Subject.objects.values_list("state").annotate(people=Count("id"))
+    return {SubjectState(state): people for state, people in counted}
+
+
+def organisation_name() -> str:
+    """Of the scope's tenant."""
+    return Organisation.objects.get(id=tenant_ref().organisation_id).name
+
+
 def tenant_ref() -> TenantRef:
     """The tenant of the scope."""
     row = Tenant.objects.get()
@@ -46,9 +135,9 @@ def tenant_ids() -> list[UUID]:
     return list(Directory.objects.order_by("tenant_id").values_list("tenant_id", flat=True))
 
 
-def subject_by_external_id(principal: Principal, external_id: str) -> SubjectRef:
+def subject_by_external_id(caller: Caller, external_id: str) -> SubjectRef:
     """Raises NotFound, or SubjectErased when the last person under this id was erased."""
-    row = _latest_with_id(external_id_index(principal, external_id))
+    row = _latest_with_id(external_id_index(caller, external_id))
     if row is None:
         raise NotFound
     if row.state == SubjectState.ERASED:
@@ -56,10 +145,8 @@ def subject_by_external_id(principal: Principal, external_id: str) -> SubjectRef
     return subject_ref(row)
 
 
-def external_id_index(principal: Principal, external_id: str) -> bytes:
-    return keys.tenant_blind_index(
-        principal.tenant_id, principal.tenant_epoch, "subject.external_id", external_id.encode()
-    )
+def external_id_index(caller: Caller, external_id: str) -> bytes:
+    return keys.tenant_blind_index(caller.tenant_id, caller.tenant_epoch, "subject.external_id", external_id.encode())
 
 
 def _latest_with_id(index: bytes) -> Subject | None:

@@ -11,6 +11,7 @@ from django.db import connections, transaction
 from accounts import keystore, selectors
 from accounts.models import ApiKey, Subject
 from accounts.services.idempotency import forget_old_records
+from accounts.services.portal import forget_old_passes
 from accounts.tenancy import ALL, scope
 from accounts.usage import KEY_USE, REFUSED_KEYS, lossy_store, taken
 from audit import services as audit
@@ -57,11 +58,12 @@ def _json(value: dict[str, str] | str) -> dict[str, str]:
 
 @shared_task(ignore_result=True)
 def sweep_nightly() -> None:
-    """For each tenant: keys whose person never came to be, and idempotency records past their day."""
+    """For each tenant: keys whose person never came to be, idempotency records past their day, used passes."""
     for tenant_id in selectors.tenant_ids():
         sweep_orphan_keys(tenant_id)
         with scope(tenant_id, ALL):
             forget_old_records()
+            forget_old_passes()
 
 
 def sweep_orphan_keys(tenant_id: UUID, older_than: timedelta = ORPHAN_AGE) -> int:

@@ -46,11 +46,15 @@ class ScopeConflict(Exception):
 class Scope:
     tenant_id: UUID
     subject: UUID | Reach
+    user_id: UUID | None = None
 
     @property
     def subject_setting(self) -> str:
         return self.subject.value if isinstance(self.subject, Reach) else str(self.subject)
 
+
+# No tenant has it: ids are UUIDv7.
+_NO_TENANT = UUID(int=0)
 
 _current: ContextVar[Scope | None] = ContextVar("accounts.tenancy.scope", default=None)
 
@@ -71,7 +75,7 @@ def scope(tenant_id: UUID, subject: UUID | Reach = NONE, *, user_id: UUID | None
     """
     if _current.get() is not None or connection.in_atomic_block:
         raise ScopeConflict("A scope opens its own transaction; use narrow() to step from the tenant to one person.")
-    entered = Scope(tenant_id, subject)
+    entered = Scope(tenant_id, subject, user_id)
     with transaction.atomic():
         _set_local(tenant_id=str(tenant_id), subject_id=entered.subject_setting, user_id=str(user_id or ""))
         token = _current.set(entered)
@@ -79,6 +83,13 @@ def scope(tenant_id: UUID, subject: UUID | Reach = NONE, *, user_id: UUID | None
             yield entered
         finally:
             _current.reset(token)
+
+
+@contextmanager
+def user_scope(user_id: UUID) -> Iterator[Scope]:
+    """A user's own memberships, in whichever tenants, and no row of any tenant beside them."""
+    with scope(_NO_TENANT, user_id=user_id) as entered:
+        yield entered
 
 
 @contextmanager

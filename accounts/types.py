@@ -53,7 +53,7 @@ class SubjectRef:
 
 
 class Caller(Protocol):
-    """Whoever asks for something in a tenant: an API key, or a part of the system working for one."""
+    """Whoever asks for something in a tenant: a key, a member, the person themselves, or a part of the system."""
 
     @property
     def tenant_id(self) -> UUID: ...
@@ -61,6 +61,25 @@ class Caller(Protocol):
     def tenant_epoch(self) -> int: ...
     @property
     def actor(self) -> Actor: ...
+
+
+class Asker(Caller, Protocol):
+    """A caller with a reach among the tenant's projects: what it sees, and what it may change."""
+
+    def sees(self, project_id: UUID | None) -> bool: ...
+    def owns(self, project_id: UUID | None) -> bool: ...
+
+
+class _Everywhere:
+    """The reach of whoever is bound to no project."""
+
+    __slots__ = ()
+
+    def sees(self, project_id: UUID | None) -> bool:
+        return True
+
+    def owns(self, project_id: UUID | None) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +111,68 @@ class Principal:
     def owns(self, project_id: UUID | None) -> bool:
         """And it changes only that one's."""
         return self.project_id in (None, project_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Member(_Everywhere):
+    """A user in one tenant, by the role they have there."""
+
+    tenant_id: UUID
+    tenant_epoch: int
+    mode: Mode
+    organisation: str
+    user_id: UUID
+    role: Role
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(kind="user", id=str(self.user_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor(_Everywhere):
+    """A person remembered who looks at what is kept of them. They act under their pseudonym."""
+
+    tenant_id: UUID
+    tenant_epoch: int
+    organisation: str
+    subject: SubjectRef
+    pseudonym: str
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(kind="person", id=self.pseudonym)
+
+
+class KeyState(StrEnum):
+    IN_FORCE = "in_force"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """An API key as its tenant's team sees it."""
+
+    id: UUID
+    name: str
+    hint: str
+    scopes: tuple[str, ...]
+    project: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    state: KeyState
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A tenant a user belongs to, for the switcher."""
+
+    tenant_id: UUID
+    organisation: str
+    mode: Mode
+    role: Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+from django.contrib.auth.decorators import login_not_required
 from django.db import Error, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
 
 from accounts.usage import lossy_store
 
@@ -12,6 +14,8 @@ _DATABASES = ("default", "audit", "keys")
 _NEEDED = ("default", "audit")
 
 
+@login_not_required
+@require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """All parts are asked at once: a probe waits for the slowest, not for their sum."""
     with ThreadPoolExecutor(len(_DATABASES)) as asking:

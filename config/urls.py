@@ -5,8 +5,10 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from config.docs import errors_page
 from config.health import healthz
+from config.home import home
 
 urlpatterns = [
+    path("", home, name="home"),
     path("healthz", healthz, name="healthz"),
     path("docs/errors", errors_page, name="docs-errors"),
     path(
@@ -14,6 +16,9 @@ urlpatterns = [
         SpectacularJSONAPIView.as_view(authentication_classes=[], permission_classes=[]),
         name="schema",
     ),
+    path("", include("accounts.pages.urls")),
+    path("", include("consent.pages.urls")),
+    path("", include("memory.pages.urls")),
     path("v1/", include("accounts.urls")),
     path("v1/", include("consent.urls")),
     path("v1/", include("memory.urls")),

@@ -96,4 +96,5 @@ def register_all() -> None:
     register_holder(KeysHolder())
     register_holder(AccountHolder())
     register_holder(RowsHolder("work", ("accounts.job", "accounts.outboxentry", "accounts.idempotencyrecord")))
+    register_holder(RowsHolder("passes", ("accounts.portalpass",)))
     register_holder(RowsHolder("consents", ("consent.consentstate",)))

@@ -28,12 +28,14 @@ class Act(StrEnum):
     FORGET = "forget"
     CONSENT = "consent"
     ACCOUNT = "account"
+    # The person looks at what is kept of them.
+    OWN = "own"
     # Not about one person: what belongs to the tenant, such as its knowledge, its log, its people's ids.
     TENANT = "tenant"
 
 
-# The one table from act to purposes. Forgetting, the ledger itself and account data need no consent: the first two are
-# the person's rights, the third rests on contract.
+# The one table from act to purposes. Forgetting, the ledger itself, the person's own view and account data need no
+# consent: the first three are the person's rights, the last rests on contract.
 NEEDED: dict[Act, tuple[PurposeKey, ...]] = {
     Act.STORE: (PurposeKey.STORE,),
     Act.RECALL: (PurposeKey.STORE, PurposeKey.PERSONALISE),
@@ -44,6 +46,7 @@ NEEDED: dict[Act, tuple[PurposeKey, ...]] = {
     Act.FORGET: (),
     Act.CONSENT: (),
     Act.ACCOUNT: (),
+    Act.OWN: (),
     Act.TENANT: (),
 }
 

@@ -37,6 +37,13 @@ def recallable(index: Index, decision: Decision, view: View) -> Mask:
     return permitted(index, decision) & _in_scope(index, view) & _in_time(index, view) & _asked_for(index, view)
 
 
+def usable_now(index: Index, decision: Decision, now: datetime) -> Mask:
+    """bool[n]: which entries can come up at this moment from some project and agent: the union over all such views."""
+    if not decision.allowed:
+        return np.zeros(len(index), np.bool_)
+    return permitted(index, decision) & _in_time(index, View(as_of=now))
+
+
 def permitted(index: Index, decision: Decision) -> Mask:
     """bool[n]: which entries may appear for this decision in any view at all. What is quarantined may in none."""
     decision.require()

@@ -9,6 +9,12 @@ ACTIONS = (
     AuditAction("memory.memory.superseded", "Memories were replaced by newer ones", "memory", counts=("items",)),
     AuditAction("memory.memory.listed", "A person's memories were listed", "memory", counts=("items",)),
     AuditAction("memory.memory.read", "One memory was read", "memory"),
+    AuditAction(
+        "memory.disclosure.read",
+        "A person looked at what is remembered of them",
+        "memory",
+        counts=("memories", "profile"),
+    ),
     AuditAction("memory.memory.forgotten", "A memory was deleted for good", "memory"),
     AuditAction(
         "memory.memory.embedded",

@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from uuid import UUID, uuid4
 
 from django.db import connections
@@ -90,6 +90,18 @@ class Person:
 
     def texts(self, query, **options):
         return [item["text"] for item in self.recall(query, **options)["memories"]]
+
+    def link(self):
+        """A fresh link to the person's own page, as a path."""
+        answer = self.world.admin.post(f"{self.path}/portal-links", {})
+        assert answer.status_code == 201, answer.json()
+        return urlsplit(answer.json()["url"]).path
+
+    def browser(self):
+        """The person's browser, in which they opened a link."""
+        client = Client(raise_request_exception=False)
+        assert client.post(self.link()).status_code == 302
+        return client
 
     def ref(self):
         from accounts.selectors import subject_by_id
@@ -178,6 +190,12 @@ class World:
         with scope(self.id):
             return create_project(name, actor=TEST_ACTOR, **options).id
 
+    def browser(self, name):
+        """A signed-in member's browser, without JavaScript."""
+        client = Client(raise_request_exception=False)
+        client.force_login(self.members[name])
+        return client
+
     def person(self, external_id, **account):
         answer = self.admin.put(f"/v1/subjects/{external_id}", account)
         assert answer.status_code == 201, answer.json()
@@ -232,4 +250,6 @@ def open_world(name: str) -> World:
     world.key("admin", set(Scope))
     world.member("ada", Role.OWNER)
     world.member("ben", Role.AUDITOR)
+    world.member("dan", Role.DEVELOPER)
+    world.member("olga", Role.PRIVACY_OFFICER)
     return world

@@ -1,6 +1,6 @@
 """Tables of accounts, by noun. Which of them are global is a closed list in accounts.checks."""
 
-from accounts.models.credentials import ApiKey
+from accounts.models.credentials import ApiKey, PortalPass
 from accounts.models.keys import WrappedKey
 from accounts.models.people import Subject
 from accounts.models.tenants import Directory, Membership, Organisation, Project, Tenant, User
@@ -14,6 +14,7 @@ __all__ = [
     "Membership",
     "Organisation",
     "OutboxEntry",
+    "PortalPass",
     "Project",
     "Subject",
     "Tenant",

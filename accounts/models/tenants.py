@@ -8,7 +8,7 @@ from django.db.models.functions import Lower, Now
 from uuid_utils.compat import uuid7
 
 from accounts.constraints import RowRule, RowSecurity, tenant_keys
-from accounts.tenancy import TenantModel, current_scope
+from accounts.tenancy import TenantManager, TenantModel, current_scope
 from accounts.types import Mode, Role
 
 
@@ -36,6 +36,9 @@ class User(AbstractBaseUser):
 
     class Meta:
         constraints = [models.UniqueConstraint(Lower("email"), name="accounts_user_email_any_case")]
+
+    def __str__(self) -> str:
+        return self.email
 
 
 class Organisation(models.Model):
@@ -82,8 +85,19 @@ class Tenant(models.Model):
         ]
 
 
+class OwnMembershipManager(models.Manager["Membership"]):
+    """Those of the scope's user, in every tenant; row security shows a user no other's."""
+
+    def get_queryset(self) -> models.QuerySet["Membership"]:
+        user_id = current_scope().user_id
+        return super().get_queryset().filter(user_id=user_id) if user_id else self.none()
+
+
 class Membership(TenantModel):
     """A user's role in one tenant, so that roles differ between live and sandbox."""
+
+    objects = TenantManager()  # type: ignore[misc]  # again, so that it stays the default one
+    own = OwnMembershipManager()
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     role = models.CharField(max_length=15, choices=[(role.value, role.name) for role in Role])

@@ -33,6 +33,10 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.postgres",
     "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
     "rest_framework",
     "drf_spectacular",
     "config",
@@ -46,14 +50,42 @@ MIDDLEWARE = [
     "config.middleware.RequestIdentity",
     "config.middleware.ExactPath",
     "config.middleware.BodyLimit",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    # A page that does not say it is for everybody is for those who signed in. REST has its own door.
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+ACCOUNT_ADAPTER = "accounts.pages.adapter.ClosedSignUp"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"  # members are made known by the operator, who vouches for the address
+ACCOUNT_SESSION_REMEMBER = False
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "console"
+# Proxies in front that add to X-Forwarded-For; 0 takes the address of the connection. Sign-in limits go by it.
+ALLAUTH_TRUSTED_PROXY_COUNT = int(env_float("TRUSTED_PROXY_COUNT", 0))
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+CSRF_COOKIE_HTTPONLY = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False
 TEMPLATES = [
@@ -98,6 +130,32 @@ DATABASE_ROUTERS = ["accounts.router.KeysRouter"]
 REDIS_URL = env_secret("REDIS_URL")
 # kombu wants its own scheme for a unix socket.
 BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=", 1)
+
+# Counts of sign-in attempts, and nothing else: without Valkey nobody signs in, since nothing would count.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+# Mail goes to a server, or into a folder where an operator reads it. With neither, what would be mailed is refused.
+MAIL_FOLDER = env_text("MAIL_FOLDER")
+SMTP_HOST = env_text("SMTP_HOST")
+DEFAULT_FROM_EMAIL = env_text("MAIL_FROM", "forget-me-not@localhost")
+MAILERS: dict[str, dict[str, Any]] = {"default": {"BACKEND": "config.mail.NoMail"}}
+if SMTP_HOST:
+    MAILERS["default"] = {
+        "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "OPTIONS": {
+            "host": SMTP_HOST,
+            "port": int(env_float("SMTP_PORT", 587)),
+            "username": env_text("SMTP_USER"),
+            "password": env_secret("SMTP_PASSWORD") if env_text("SMTP_USER") else "",
+            "use_tls": True,
+            "timeout": 10,
+        },
+    }
+elif MAIL_FOLDER:
+    MAILERS["default"] = {
+        "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+        "OPTIONS": {"file_path": MAIL_FOLDER},
+    }
 
 # The root of the key hierarchy (trust.md 2): a provider by dotted path, and what it needs.
 ROOT_KEY_PROVIDER = env_text("ROOT_KEY_PROVIDER", "accounts.rootkey.LocalRootKey")

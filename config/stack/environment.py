@@ -34,6 +34,7 @@ OTHERS = (
     "SECRET_KEY_FILE",
     "ALLOWED_HOSTS",
     "EMBEDDER",
+    "MAIL_FOLDER",
 )
 
 

@@ -243,5 +243,8 @@ def _announce(address: str, state: StateFolder, *, with_demo: bool) -> None:
         print(f"  Keys of {tenant['organisation']}, {tenant['mode']}:")
         for name, key in tenant["keys"].items():
             print(f"    {name:<8} {key}")
+        if "team" in tenant:
+            print(f"  Sign in at {address}/console/ with the password {tenant['password']} as one of:")
+            print(f"    {' '.join(tenant['team'])}")
     print(f"  Logs: {state.logs}")
     print(ANNOUNCEMENT_END)

@@ -106,7 +106,7 @@ class EmbeddedServices:
 
     def environment(self) -> dict[str, str]:
         """Every variable of the product, whether or not the servers run."""
-        values = {"SECRET_KEY": self._secrets["SECRET_KEY"]}
+        values = {"SECRET_KEY": self._secrets["SECRET_KEY"], "MAIL_FOLDER": str(self.state.mail)}
         if not self._root_key_is_given:
             values["ROOT_KEY_FILE"] = str(self.state.root_key_file)
         if "DATABASE_URL" not in self._given:

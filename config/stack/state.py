@@ -46,6 +46,11 @@ class StateFolder:
         return self.path / "run"
 
     @property
+    def mail(self) -> Path:
+        """Where mails are put that no server takes."""
+        return self.path / "mail"
+
+    @property
     def secrets_file(self) -> Path:
         return self.path / "secrets.json"
 
@@ -91,7 +96,7 @@ class StateFolder:
             raise StackError(f"{self.path} cannot be used as the state folder: {error.strerror}.") from error
         if not account.can_enter(self.path):
             raise StackError(f"The database user cannot enter {self.path}: choose another folder with FMN_DATA.")
-        for private in (self.logs, self.records):
+        for private in (self.logs, self.records, self.mail):
             private.mkdir(mode=0o700, exist_ok=True)
         for served in (self.postgres, self.valkey, self.sockets):
             account.make_private_folder(served)

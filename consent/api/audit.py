@@ -6,18 +6,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts import selectors
-from accounts.http.paging import page_of
+from accounts.http.paging import encode_cursor, page_of
 from accounts.http.views import ApiView, checked_external_id
-from accounts.keys import subject_pseudonym
 from accounts.scopes import Scope
-from accounts.types import Principal, SubjectRef
-from audit.selectors import events_for_tenant
-from audit.types import Event
-from consent.access import record_read
+from audit.selectors import EventFilter
 from consent.api.serializers import AuditEventAnswer, AuditQuery
-from consent.policy import decide_for_tenant
-from consent.types import Act
+from consent.services.log import read_log
 
 
 class AuditEvents(ApiView):
@@ -27,36 +21,19 @@ class AuditEvents(ApiView):
     @extend_schema(operation_id="list_audit_events", responses=page_of(AuditEventAnswer))
     def get(self, request: Request) -> Response:
         """List the audit log, newest first. Reading it is recorded in it."""
-        query, page = self.query, self.page()
+        page = self.page()
         with self.tenant() as principal:
-            subject = _subject(principal, query.get("subject"))
-            events = events_for_tenant(
-                tenant_id=principal.tenant_id,
-                action=query.get("action"),
-                decision=query.get("decision"),
-                actor_id=query.get("actor"),
-                subject_pseudonym=subject_pseudonym(principal.tenant_epoch, subject) if subject else None,
-                since=query.get("since"),
-                before=query.get("before"),
+            found = read_log(
+                _filter(self.query),
+                caller=principal,
+                external_id=checked_external_id(self.query["subject"]) if "subject" in self.query else None,
                 after=page.after,
-                limit=page.limit + 1,
+                limit=page.limit,
             )
-            record_read(
-                decide_for_tenant(Act.TENANT, caller=principal),
-                [],
-                action="consent.log.read",
-                counts={"items": min(len(events), page.limit)},
-                about=subject,
-            )
-        return Response(page.answer(events, _event, lambda event: event.id))
+        cursor = encode_cursor(found.last_id) if found.last_id else None
+        return Response({"items": AuditEventAnswer(found.events, many=True).data, "next_cursor": cursor})
 
 
-def _subject(principal: Principal, external_id: str | None) -> SubjectRef | None:
-    """The person asked for; an unknown one is NotFound, never "all events"."""
-    if external_id is None:
-        return None
-    return selectors.subject_by_external_id(principal, checked_external_id(external_id))
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return dict(AuditEventAnswer(event).data)
+def _filter(query: dict[str, Any]) -> EventFilter:
+    asked = {name: query.get(name) for name in ("action", "decision", "since", "before")}
+    return EventFilter(actor_id=query.get("actor"), **asked)

@@ -137,6 +137,15 @@ class ConsentsState(serializers.Serializer[Any]):
     consents = ConsentAnswer(many=True)
 
 
+class PortalLinkInput(StrictSerializer):
+    """Nothing can be chosen yet."""
+
+
+class PortalLinkAnswer(serializers.Serializer[Any]):
+    url = serializers.URLField(help_text="Hand it to the person; whoever opens it first sees what is remembered.")
+    expires_at = serializers.DateTimeField()
+
+
 class AuditQuery(PageQuery):
     action = ExactPattern(r"^[a-z_]+(\.[a-z_]+){2}$", required=False)
     decision = ExactChoice(choices=["allowed", "refused"], required=False)

@@ -87,7 +87,7 @@ class OneMemory(ApiView):
         with self.person(external_id) as subject:
 
             def forget() -> Answer:
-                forget_memory(subject, memory_id, principal=self.principal)
+                forget_memory(subject, memory_id, caller=self.principal)
                 return Answer({"id": str(memory_id), "state": "forgotten"})
 
             return self.once(forget, subject)

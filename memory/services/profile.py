@@ -24,7 +24,7 @@ from accounts.keys import (
     tenant_digest,
 )
 from accounts.tenancy import current_scope
-from accounts.types import Principal, SubjectRef
+from accounts.types import Caller, Principal, SubjectRef
 from audit import services as audit
 from audit.types import Actor
 from consent.access import record_read
@@ -49,6 +49,19 @@ class ProfileLine:
     project_id: UUID | None
     version: int
     updated_at: datetime
+
+    @property
+    def in_words(self) -> str:
+        return value_in_words(self.value)
+
+
+def value_in_words(value: Any) -> str:
+    """A profile value as a line: text as it is, a list by commas, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(map(value_in_words, value))
+    return json.dumps(value, ensure_ascii=False)
 
 
 def declare_key(
@@ -128,6 +141,15 @@ def remove_value(subject: SubjectRef, key: str, *, principal: Principal, project
     return removed
 
 
+def forget_value(subject: SubjectRef, entry_id: UUID, *, caller: Caller) -> None:
+    """Remove a value of whatever project for good, at the person's own wish. Raises NotFound."""
+    decision = require(decide(subject, Act.FORGET, caller=caller))
+    row = ProfileEntry.objects.filter(id=entry_id).first()
+    if row is None or not ProfileEntry.objects.filter(id=entry_id).delete()[0]:
+        raise NotFound
+    _record("memory.profile.removed", row, decision, entry_id)
+
+
 def read_profile(
     subject: SubjectRef, *, principal: Principal, project_id: UUID | None, key: str | None = None
 ) -> list[ProfileLine]:
@@ -150,9 +172,14 @@ def permitted_entries(decision: Decision, project_id: UUID | None, key: str | No
     rows = ProfileEntry.objects.filter(Q(project__isnull=True) | Q(project_id=project_id)).order_by("id")
     if key is not None:
         rows = rows.filter(key_digest=_digest(subject_of(decision), key, decision))
-    permitted = list(rows) if "memory.sensitive" in decision.granted else _not_sensitive(list(rows), decision)
+    permitted = usable_entries(list(rows), decision.granted, decision)
     nearest = {bytes(row.key_digest): row for row in sorted(permitted, key=lambda row: row.project_id is not None)}
     return list(nearest.values())
+
+
+def usable_entries(rows: list[ProfileEntry], granted: frozenset[str], decision: Decision) -> list[ProfileEntry]:
+    """Of these those that may be used while this is granted; opens what tells the sensitive ones under `decision`."""
+    return rows if "memory.sensitive" in granted else _not_sensitive(rows, decision)
 
 
 def _not_sensitive(rows: list[ProfileEntry], decision: Decision) -> list[ProfileEntry]:

@@ -3,7 +3,6 @@
 Personal and shared are told apart, and a person who said no still gets an answer from the shared knowledge.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -221,21 +220,10 @@ def _parts(
         return ContextItem(memory.id, memory.text, memory.occurred_at.date(), memory.source.name.lower())
 
     return {
-        Section.PROFILE: [
-            ContextItem(each.id, f"{each.key}: {_in_words(each.value)}", source="profile") for each in profile
-        ],
+        Section.PROFILE: [ContextItem(each.id, f"{each.key}: {each.in_words}", source="profile") for each in profile],
         Section.CRITICAL: [line(each) for each in recalled if each.candidate.critical],
         Section.MEMORIES: [line(each) for each in recalled if not each.candidate.critical],
         Section.KNOWLEDGE: [
             ContextItem(each.id, each.text, source=citation(each.title, each.heading)) for each in passages
         ],
     }
-
-
-def _in_words(value: Any) -> str:
-    """A profile value as a line: text as it is, a list by commas, anything else as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return ", ".join(map(_in_words, value))
-    return json.dumps(value, ensure_ascii=False)

@@ -1,35 +1,51 @@
-"""Ada owns Acme, Ben only reads there: a member's role is per tenant, and they find their own tenants and no others."""
+"""Members: who is one of a tenant, where a user belongs, and who made them known."""
 
-from accounts.models import Membership
-from accounts.services.tenants import grant_membership
-from accounts.tenancy import scope
-from accounts.types import Role
+import pytest
+
+from accounts import selectors
+from accounts.errors import NotFound, ValidationFailed
+from accounts.models import User
+from accounts.services.members import add_member
+from accounts.tenancy import scope, user_scope
+from accounts.types import Mode, Role
+from consent.services.purposes import open_furnished_tenant
 from tests.world import TEST_ACTOR
 
 
-def roles_in(world):
-    with scope(world.id):
-        return dict(Membership.objects.values_list("user_id", "role"))
+def test_a_user_sees_their_own_memberships_and_no_others(acme, zenith):
+    ada = acme.members["ada"]
+    live = open_furnished_tenant(acme.tenant.organisation_id, Mode.LIVE, actor=TEST_ACTOR)
+    add_member(ada.email, Role.AUDITOR, tenant_id=live.id, actor=TEST_ACTOR)
+    with user_scope(ada.id):
+        found = selectors.workplaces()
+    assert [(each.tenant_id, each.organisation, each.mode, each.role) for each in found] == [
+        (live.id, "Acme", Mode.LIVE, Role.AUDITOR),
+        (acme.id, "Acme", Mode.SANDBOX, Role.OWNER),
+    ]
 
 
-def test_roles_are_those_of_the_tenant(acme, zenith):
-    assert roles_in(acme) == {acme.members["ada"].id: "owner", acme.members["ben"].id: "auditor"}
-    assert set(roles_in(zenith)) == {zenith.members["ada"].id, zenith.members["ben"].id}
+def test_a_stranger_is_not_found(acme, zenith):
+    with scope(acme.id), pytest.raises(NotFound):
+        selectors.member_of_tenant(zenith.members["ada"].id)
 
 
-def test_granting_again_changes_the_role(acme):
+def test_a_member_acts_as_a_user(acme):
     with scope(acme.id):
-        grant_membership(acme.members["ben"], Role.DEVELOPER, actor=TEST_ACTOR)
+        member = selectors.member_of_tenant(acme.members["ben"].id)
+    assert (member.role, member.mode, member.organisation) == (Role.AUDITOR, Mode.SANDBOX, "Acme")
+    assert (member.actor.kind, member.actor.id) == ("user", str(acme.members["ben"].id))
+    assert member.sees(None)
+    assert member.owns(None)
 
-    assert roles_in(acme)[acme.members["ben"].id] == "developer"
+
+def test_adding_somebody_again_changes_the_role_and_makes_nobody_new(acme):
+    email = acme.members["ben"].email
+    add_member(email.upper(), Role.ADMIN, tenant_id=acme.id, actor=TEST_ACTOR)
+    assert User.objects.filter(email__iexact=email).count() == 1
+    with scope(acme.id):
+        assert selectors.member_of_tenant(acme.members["ben"].id).role is Role.ADMIN
 
 
-def test_a_user_finds_their_own_memberships_elsewhere_and_nobody_elses(acme, zenith, connect_as):
-    with scope(zenith.id):
-        grant_membership(acme.members["ada"], Role.AUDITOR, actor=TEST_ACTOR)
-
-    with connect_as("fmn_app") as app:
-        app.execute("SELECT set_config('app.user_id', %s, true)", [str(acme.members["ada"].id)])
-        found = app.execute("SELECT tenant_id, role FROM accounts_membership").fetchall()
-
-    assert set(found) == {(acme.id, "owner"), (zenith.id, "auditor")}
+def test_what_is_no_address_is_refused(acme):
+    with pytest.raises(ValidationFailed):
+        add_member("nobody", Role.ADMIN, tenant_id=acme.id, actor=TEST_ACTOR)

@@ -22,6 +22,7 @@ def filled(acme):
     mia.remembers("Mia lives in Lyon.", supersedes=[first])
     with scope(acme.id), narrow(mia.id):
         queue_job("test", "tests.nothing", project_id=None)
+    mia.link()
     return mia
 
 
@@ -42,6 +43,7 @@ def test_every_place_says_what_it_holds(filled):
         "accounts.job": 1,
         "accounts.outboxentry": 1,
         "accounts.idempotencyrecord": 1,
+        "accounts.portalpass": 1,
         "accounts.subject": 1,
         "accounts.wrappedkey": 2,
     }

@@ -32,6 +32,7 @@ TABLE = {
     Act.FORGET: set(),
     Act.CONSENT: set(),
     Act.ACCOUNT: set(),
+    Act.OWN: set(),
 }
 STOPPED = {Act.STORE, Act.RECALL, Act.LIST, Act.DERIVE, Act.SHARE, Act.SEND}
 REASON_AFTER = {

@@ -77,6 +77,7 @@ def fill_person(person):
     again = {"text": "Prefers green tea.", "session": "monday", "derived_from": [first]}
     expect(201, admin.post(f"{person.path}/memories", again, Idempotency_Key=f"again-{person.id}"))
     expect(200, admin.put(f"{person.path}/profile/preferences.language", {"value": "de"}))
+    person.link()
     with scope(person.world.id), narrow(person.id):
         queue_job("embedding", "memory.tasks.embed_pending", project_id=None)
 

@@ -189,14 +189,29 @@ def routes():
     for path, callback in patterns_below(get_resolver()):
         scopes = getattr(getattr(callback, "cls", None), "required_scopes", {})
         yield from ((method, path, scope.value) for method, scope in scopes.items())
-        if not scopes:
+        if not scopes and path in OPEN_TO_MACHINES:
             yield ("GET", path, "none")
+
+
+OPEN_TO_MACHINES = {"/healthz", "/docs/errors", "/v1/schema"}
 
 
 def test_api_lists_every_route_with_its_method_and_scope():
     documented = [tuple(row[:3]) for row in rows_of(DOCS / "api.md", "Routes")]
 
     assert sorted(documented) == sorted(routes())
+
+
+def addresses_of_pages():
+    for path, callback in patterns_below(get_resolver()):
+        if not hasattr(callback, "cls") and path not in OPEN_TO_MACHINES:
+            yield re.sub(r"\(\?P\{(\w+)\}[^)]*\)", r"{\1}", path).replace("^", "").removesuffix("$")
+
+
+def test_pages_lists_every_address():
+    documented = [row[0] for row in rows_of(DOCS / "pages.md", "Addresses")]
+
+    assert sorted(documented) == sorted(addresses_of_pages())
 
 
 # --- the pages themselves ---------------------------------------------------------------------------------------------

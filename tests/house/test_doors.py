@@ -26,9 +26,10 @@ IMPORTERS = {
     "accounts.crypto.open_envelope": {"accounts/keys.py", "accounts/keystore.py", "accounts/rootkey.py"},
     "accounts.crypto.seal_envelope": {"accounts/keys.py", "accounts/keystore.py", "accounts/rootkey.py"},
     "consent.access.record_read": {
-        "consent/api/audit.py",
+        "consent/services/log.py",
         "consent/services/ledger.py",
         "consent/services/people.py",
+        "memory/services/disclosing.py",
         "memory/services/documents.py",
         "memory/services/profile.py",
         "memory/services/reading.py",

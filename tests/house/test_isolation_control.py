@@ -128,6 +128,7 @@ def test_policy_that_forgets_the_person_leaks_in_every_table_about_people(data_b
         "accounts_idempotencyrecord",
         "accounts_job",
         "accounts_outboxentry",
+        "accounts_portalpass",
         "consent_consentevent",
         "consent_consentstate",
         "memory_indexsegment",

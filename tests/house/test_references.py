@@ -23,6 +23,7 @@ REFERENCES = {
 FRESH = {
     "accounts_apikey": {"digest": "\\x00"},
     "accounts_idempotencyrecord": {"key_digest": "\\x00"},
+    "accounts_portalpass": {"link_digest": "\\x00"},
     "consent_consentstate": {"purpose": "memory.improve"},
     "consent_notice": {"language": "pl"},
     "consent_purposeversion": {"number": 99},
@@ -156,7 +157,14 @@ def test_references_between_rows_of_tenants_all_carry_the_tenant(connect_as):
             " AND (SELECT attname FROM pg_attribute WHERE attrelid = confrelid AND attnum = confkey[1]) = 'tenant_id'"
         ).fetchone()
 
-    global_ones = ["accounts_organisation", "accounts_user", "auth_group", "auth_permission", "django_content_type"]
+    global_ones = [
+        "account_emailaddress",
+        "accounts_organisation",
+        "accounts_user",
+        "auth_group",
+        "auth_permission",
+        "django_content_type",
+    ]
     assert [name for (name,) in plain] == sorted([*global_ones, "accounts_tenant"])
     assert composite == (len(REFERENCES),)
 

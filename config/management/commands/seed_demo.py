@@ -1,4 +1,4 @@
-"""`manage.py seed_demo --keys-file F`: the demo organisation's sandbox, opened once; its keys are kept in F (0600)."""
+"""`manage.py seed_demo --keys-file F`: the demo organisation, opened once; keys and sign-ins are kept in F (0600)."""
 
 import json
 import os
@@ -8,12 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from accounts.types import Mode
-from config.provisioning import open_organisation
+from config.provisioning import open_demo
 
 
 class Command(BaseCommand):
-    help = "Open the demo organisation's sandbox, unless the keys file says that it was."
+    help = "Open the demo organisation, unless the keys file says that it was."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--keys-file", type=Path, required=True)
@@ -22,7 +21,7 @@ class Command(BaseCommand):
         file: Path = options["keys_file"]
         if file.exists():
             return
-        opened = open_organisation("Acme (demo)", Mode.SANDBOX)
+        opened = open_demo()
         half_written = file.with_suffix(".new")
         with os.fdopen(os.open(half_written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
             json.dump({"tenants": [opened]}, out)
