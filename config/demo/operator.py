@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from config.stack.account import service_account
 from config.stack.binaries import find_binaries
-from config.stack.environment import KEYS_DATABASE
+from config.stack.environment import KEYS_DATABASE, database_url
 from config.stack.errors import StackError
 from config.stack.state import CHECKOUT
 
@@ -20,6 +20,7 @@ class Operator:
     def __init__(self, serving: Mapping[str, str], everything: Mapping[str, str]) -> None:
         self._serving = dict(serving)
         self._backup_url = everything["BACKUP_DATABASE_URL"]
+        self._keys_server = everything["KEYS_DATABASE_URL"]
 
     def open_tenant(self, name: str) -> dict[str, str]:
         """A fresh organisation with a sandbox tenant; its keys by name."""
@@ -29,7 +30,14 @@ class Operator:
 
     def dump_everything(self) -> str:
         """`pg_dump` of both databases as text, by the role that makes backups."""
-        return "".join(self._dump(url) for url in (self._backup_url, _other_database(self._backup_url, KEYS_DATABASE)))
+        return "".join(self._dump(url) for url in (self._backup_url, self._keys_backup_url))
+
+    @property
+    def _keys_backup_url(self) -> str:
+        """The same login on the server of the keys, which may be another one."""
+        login = urlsplit(self._backup_url)
+        user, password = unquote(login.username or ""), unquote(login.password or "")
+        return database_url(self._keys_server, user=user, password=password, database=KEYS_DATABASE)
 
     def _dump(self, url: str) -> str:
         password = urlsplit(url).password or ""
@@ -45,10 +53,6 @@ def _output(command: list[str], environment: Mapping[str, str]) -> str:
         reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise StackError(f"{Path(command[0]).name} failed: {reason}")
     return done.stdout
-
-
-def _other_database(url: str, database: str) -> str:
-    return urlsplit(url)._replace(path=f"/{database}").geturl()
 
 
 def _pg_dump() -> Path:

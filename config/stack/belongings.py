@@ -12,7 +12,7 @@ MARKER = ".forget-me-not"
 # The last ones are drafts of private files, and the scheduler's file with the endings its library gives it.
 OWN_NAMES = (
     MARKER,
-    *("postgres", "valkey", "logs", "run", "sockets", "beat"),
+    *("postgres", "valkey", "logs", "run", "mail", "sockets", "beat"),
     *("secrets.json", "demo.json", "external.env", "external-secrets.json"),
     *("root.fingerprint", "external-root.fingerprint"),
     *("run.lock", "services.lock", "start.lock"),

@@ -32,6 +32,7 @@ HIGHEST_PORT = 65535
 READY_SECONDS = 60.0
 WATCH_SECONDS = 0.2
 ALLOWED_RESTARTS = 3
+MIGRATIONS = tuple(["migrate", "--no-input", "--database", database] for database in ("default", "keys"))
 ANNOUNCEMENT = "Forget-me-not is running at"
 ANNOUNCEMENT_END = "Ctrl-C stops it."
 
@@ -169,8 +170,8 @@ def require_free_port(port: int) -> None:
 
 def migrate(environment: Mapping[str, str], state: StateFolder) -> None:
     seen = migrating({**os.environ, **environment}) | {"DJANGO_SETTINGS_MODULE": "config.settings.migrate"}
-    for database in ("default", "keys"):
-        _manage(["migrate", "--no-input", "--database", database], seen, state)
+    for arguments in MIGRATIONS:
+        _manage(arguments, seen, state)
 
 
 def seed_demo(environment: Mapping[str, str], state: StateFolder) -> None:

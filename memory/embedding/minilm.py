@@ -7,16 +7,20 @@ hash when loaded. English; texts longer than 256 word pieces are cut. Start at M
 import functools
 import hashlib
 import importlib.util
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from memory.embedding.contract import EmbedderCorrupt
 from memory.types import Floats
+
+# Since 1.32 onnxruntime reports its use to its maker, and asks for this when it is loaded, not later.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime
 
 WINDOW_TOKENS = 256
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

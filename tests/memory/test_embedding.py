@@ -1,7 +1,11 @@
 """The local model gives the vectors it was measured with, in time, or says that it cannot."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,8 @@ from memory.embedding.minilm import (
     batches_by_length,
     installed_model_file,
 )
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -205,3 +211,13 @@ def test_the_process_has_one_embedder_for_a_path():
 def test_a_path_that_names_nothing_is_an_import_error(path):
     with pytest.raises(ImportError):
         embedder_from(path, 1.0)
+
+
+def test_loading_the_model_reports_to_nobody(tmp_path):
+    """onnxruntime would keep an id of this machine and what it has to report in the home folder, and send it."""
+    program = "from memory.embedding.minilm import MiniLM; MiniLM().encode(['hello'])"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, check=True)
+
+    assert list(tmp_path.iterdir()) == []
