@@ -17,7 +17,7 @@ CANDIDATES = python3.14 python3.13 python3.12 python3 \
 SUITABLE = import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check gate lock provision clean
+.PHONY: help run demo test check gate fuzz bench evals screenshots lock provision clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -40,6 +40,24 @@ gate: $(DEVELOPMENT)
 	$(PYTHON) manage.py makemigrations --check --dry-run --settings config.settings.analysis
 	$(PYTHON) manage.py check --deploy --fail-level WARNING --settings config.settings.analysis
 	$(PYTHON) -m pytest --numprocesses 2 --dist loadfile $(PYTEST)
+
+bench: $(INSTALLED) ## how fast it is, as ratios to floors measured beside it; BENCH=recall,remember,… QUICK=1
+	@exec $(PYTHON) -m benchmarks.bench
+
+evals: $(INSTALLED) ## how good what is recalled is; LOCOMO=path/to/locomo10.json EVALS=lifecycle,…
+	@exec $(PYTHON) -m benchmarks.evals
+
+# SECONDS is the shell's own name for its age, so make must be given it.
+fuzz: SECONDS := $(if $(filter command line,$(origin SECONDS)),$(SECONDS),600)
+fuzz: SEED := $(or $(SEED),$(shell date +%s))
+fuzz: $(DEVELOPMENT) ## look for what breaks: the server against its schema, then every property; SECONDS=600 SEED=…
+	@echo "SEED=$(SEED)"
+	CONTRACT_SECONDS=$(SECONDS) CONTRACT_SEED=$(SEED) $(PYTHON) -m pytest tests/hostile/test_contract.py -p no:randomly
+	$(PYTHON) -m pytest -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $(SEED) -p no:randomly --timeout 900
+
+screenshots: $(DEVELOPMENT) ## every page, light and dark, wide and narrow, into docs/screenshots
+	@mkdir -p docs/screenshots
+	SCREENSHOTS=docs/screenshots REQUIRE_BROWSER=1 $(PYTHON) -m pytest -q tests/pages/test_every_page.py
 
 lock: $(DEVELOPMENT) ## write both lock files anew from pyproject.toml
 	$(VENV)/bin/uv pip compile $(LOCK) --output-file requirements.lock pyproject.toml

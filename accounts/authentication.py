@@ -6,7 +6,6 @@ from rest_framework.request import Request
 from accounts import selectors
 from accounts.credentials import parse_key
 from accounts.errors import Unauthenticated
-from accounts.tenancy import scope
 from accounts.types import Principal
 from accounts.usage import note_key_use, note_refused_key
 
@@ -19,8 +18,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         claimed = parse_key(text.strip()) if scheme.lower() == "bearer" else None
         if claimed is None:
             raise Unauthenticated
-        with scope(claimed.tenant_id):
-            principal = selectors.principal_of(claimed)
+        principal = selectors.principal_of(claimed)
         if principal is None:
             note_refused_key(claimed.tenant_id)
             raise Unauthenticated

@@ -109,6 +109,11 @@ class MailUnavailable(DomainError):
     default_detail = "The message was not sent. Try again, or ask whoever runs this installation."
 
 
+class PermissionDenied(DomainError):
+    code, status, title = "permission_denied", 403, "Not allowed"
+    default_detail = "This is not allowed from here."
+
+
 class RoleForbidden(DomainError):
     code, status, title = "role_forbidden", 403, "Not for your role"
     default_detail = "Your role in this organisation does not allow this page."

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
+from django.db.models import Count, QuerySet
 
 from accounts import keys
 from accounts.credentials import ClaimedKey
 from accounts.errors import NotFound, ProjectForbidden, SubjectErased
 from accounts.models import ApiKey, Directory, Job, Membership, Organisation, Project, Subject, Tenant
+from accounts.tenancy import Question, Rows, ask, ask_alone, current_scope
 from accounts.types import (
     AgeBand,
     Caller,
@@ -27,20 +28,28 @@ from accounts.types import (
 )
 from audit.types import Actor
 
+# Written out, since every request asks them and Django takes longer to write them than PostgreSQL to answer.
+_KEY = """
+    SELECT k.id, k.scopes, k.project_id, k.expires_at, t.mode, t.key_epoch
+    FROM accounts_apikey k JOIN accounts_tenant t ON t.id = k.tenant_id
+    WHERE k.tenant_id = %s AND t.id = %s AND k.digest = %s AND k.revoked_at IS NULL
+"""
+_SUBJECT = """
+    SELECT id, tenant_id, state, key_epoch, index_version, version, locale, time_zone, age_band, created_at, updated_at
+    FROM accounts_subject WHERE tenant_id = %s AND
+"""
+
 
 def principal_of(claimed: ClaimedKey) -> Principal | None:
-    """The principal of a key in force, looked for in the tenant it claims; None for every other key."""
-    row = ApiKey.objects.filter(digest=claimed.digest, revoked_at=None).select_related("tenant").first()
-    if row is None or row.tenant.mode != claimed.mode or (row.expires_at and row.expires_at <= datetime.now(UTC)):
-        return None
-    return Principal(
-        tenant_id=row.tenant_id,
-        tenant_epoch=row.tenant.key_epoch,
-        mode=Mode(row.tenant.mode),
-        key_id=row.id,
-        scopes=frozenset(row.scopes),
-        project_id=row.project_id,
-    )
+    """The principal of a key in force, looked for in the tenant it claims; None for every other key.
+
+    Asked outside any scope, in a transaction of its own: a key that was revoked stops at once.
+    """
+    question = Question(_KEY, (claimed.tenant_id, claimed.tenant_id, claimed.digest))
+    for key_id, scopes, project_id, expires_at, mode, key_epoch in ask_alone(claimed.tenant_id, question):
+        if mode == claimed.mode and not (expires_at and expires_at <= datetime.now(UTC)):
+            return Principal(claimed.tenant_id, key_epoch, Mode(mode), key_id, frozenset(scopes), project_id)
+    return None
 
 
 def key_id_of(claimed: ClaimedKey) -> UUID:
@@ -137,31 +146,49 @@ def tenant_ids() -> list[UUID]:
 
 def subject_by_external_id(caller: Caller, external_id: str) -> SubjectRef:
     """Raises NotFound, or SubjectErased when the last person under this id was erased."""
-    row = _latest_with_id(external_id_index(caller, external_id))
-    if row is None:
-        raise NotFound
-    if row.state == SubjectState.ERASED:
-        raise SubjectErased
-    return subject_ref(row)
+    # Erased people keep their row as a tombstone; the one not erased comes first.
+    order = "external_id_index = %s ORDER BY (state = %s), created_at DESC LIMIT 1"
+    index = external_id_index(caller, external_id)
+    (rows,) = ask(Question(_SUBJECT + order, (current_scope().tenant_id, index, SubjectState.ERASED.value)))
+    return subject_answered(rows)
 
 
 def external_id_index(caller: Caller, external_id: str) -> bytes:
     return keys.tenant_blind_index(caller.tenant_id, caller.tenant_epoch, "subject.external_id", external_id.encode())
 
 
-def _latest_with_id(index: bytes) -> Subject | None:
-    """Erased people keep their row as a tombstone; the one not erased comes first."""
-    erased_last = Case(When(state=SubjectState.ERASED, then=Value(1)), default=Value(0), output_field=IntegerField())
-    return Subject.objects.filter(external_id_index=index).order_by(erased_last, "-created_at").first()
-
-
 def subject_by_id(subject_id: UUID) -> SubjectRef:
-    row = Subject.objects.filter(id=subject_id).first()
-    if row is None:
+    """Raises NotFound, SubjectErased."""
+    return subject_answered(ask(subject_question(subject_id))[0])
+
+
+def subject_question(subject_id: UUID) -> Question:
+    """For `subject_answered`, together with others."""
+    return Question(_SUBJECT + "id = %s", (current_scope().tenant_id, subject_id))
+
+
+def subject_answered(rows: Rows) -> SubjectRef:
+    """Raises NotFound, SubjectErased."""
+    if not rows:
         raise NotFound
-    if row.state == SubjectState.ERASED:
+    subject_id, tenant_id, state, key_epoch, index_version, version, locale, time_zone, age_band, created, updated = (
+        rows[0]
+    )
+    if state == SubjectState.ERASED:
         raise SubjectErased
-    return subject_ref(row)
+    return SubjectRef(
+        id=subject_id,
+        tenant_id=tenant_id,
+        state=SubjectState(state),
+        key_epoch=key_epoch,
+        index_version=index_version,
+        version=version,
+        locale=locale,
+        time_zone=time_zone,
+        age_band=AgeBand(age_band),
+        created_at=created,
+        updated_at=updated,
+    )
 
 
 def subject_ref(row: Subject) -> SubjectRef:

@@ -93,9 +93,10 @@ def user_scope(user_id: UUID) -> Iterator[Scope]:
 
 
 @contextmanager
-def narrow(subject_id: UUID) -> Iterator[Scope]:
+def narrow(subject_id: UUID, *, to_the_end: bool = False) -> Iterator[Scope]:
     """Step from the tenant's own rows to one person's, inside the same transaction, and back.
 
+    With `to_the_end` there is no way back: what is left of the transaction is its end, and no table can be named.
     An exception that passes through dooms the transaction: nothing more can be read or written in it.
     """
     outer = current_scope()
@@ -106,12 +107,15 @@ def narrow(subject_id: UUID) -> Iterator[Scope]:
     token = _current.set(inner)
     try:
         yield inner
-        _set_local(subject_id=NONE.value, subject_pseudonym="")
+        if not to_the_end:
+            _set_local(subject_id=NONE.value, subject_pseudonym="")
     except BaseException:
         transaction.set_rollback(True)
         raise
     finally:
         _current.reset(token)
+        if to_the_end:
+            _current.set(None)
 
 
 def reveal_pseudonym(pseudonym: str) -> None:
@@ -123,16 +127,63 @@ def reveal_pseudonym(pseudonym: str) -> None:
 
 def lock_person(subject_id: UUID, *, exclusive: bool = False) -> None:
     """Advisory lock of a person until the transaction ends: shared to use their data, exclusive to withdraw it."""
+    ask(person_lock(subject_id, exclusive=exclusive))
+
+
+def person_lock(subject_id: UUID, *, exclusive: bool = False) -> "Question":
     function = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
-    key = int.from_bytes(subject_id.bytes[8:], "big", signed=True)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [key])
+    return Question(f"SELECT {function}(%s)", (int.from_bytes(subject_id.bytes[8:], "big", signed=True),))
 
 
 def _set_local(**values: str) -> None:
+    ask(_settings(**values))
+
+
+def _settings(**values: str) -> "Question":
     calls = ", ".join("set_config(%s, %s, true)" for _ in values)
+    return Question(f"SELECT {calls}", tuple(part for name, value in values.items() for part in (f"app.{name}", value)))
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A SELECT written out, with its values. It names the scope's ids itself, as the managers would have."""
+
+    sql: str
+    values: tuple[Any, ...] = ()
+
+
+type Rows = list[tuple[Any, ...]]
+
+
+def ask(*questions: Question) -> list[Rows]:
+    """The rows of each, in one message to the database. Each still begins when the one before it has ended."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {calls}", [part for name, value in values.items() for part in (f"app.{name}", value)])
+        cursor.execute(
+            "; ".join(each.sql for each in questions), [value for each in questions for value in each.values]
+        )
+        answers = [cursor.fetchall()]
+        while cursor.nextset():
+            answers.append(cursor.fetchall())
+        return answers
+
+
+def ask_alone(tenant_id: UUID, question: Question) -> Rows:
+    """One question in a tenant's scope and in a transaction of its own, which the message itself is.
+
+    PostgreSQL takes the statements of one message as one transaction when none is open, so the settings, which come
+    first, are in force for the question and gone with it. Raises ScopeConflict inside another scope or transaction.
+    """
+    if _current.get() is not None or connection.in_atomic_block:
+        raise ScopeConflict("A question by itself has a transaction of its own.")
+    token = _current.set(Scope(tenant_id, NONE))
+    try:
+        settings = _settings(tenant_id=str(tenant_id), subject_id=NONE.value, user_id="")
+        return ask(settings, question)[1]
+    finally:
+        _current.reset(token)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ PAUSE_SECONDS = 5.0
 KEY_USE = "fmn:key-use"
 REFUSED_KEYS = "fmn:refused-keys"
 MOST_REFUSED = 10_000
+MOST_NOTED = 10_000
 
 
 class LossyStore:
@@ -84,6 +85,15 @@ def taken(client: Any, name: str) -> dict[str, int]:
     return {member.decode(): int(count) for member, count in pipeline.execute()[0].items()}
 
 
+# By key, the second it was last noted in: what is kept is that second, so saying it again changes nothing.
+_noted: dict[str, int] = {}
+
+
 def note_key_use(principal: Principal) -> None:
-    member = f"{principal.tenant_id}:{principal.key_id}"
-    lossy_store().try_call(lambda client: client.hset(KEY_USE, member, int(time.time())), default=0)
+    member, now = f"{principal.tenant_id}:{principal.key_id}", int(time.time())
+    if _noted.get(member) == now:
+        return
+    if len(_noted) >= MOST_NOTED:
+        _noted.clear()
+    _noted[member] = now
+    lossy_store().try_call(lambda client: client.hset(KEY_USE, member, now), default=0)

@@ -8,9 +8,15 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import force_instance
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 
 from accounts.errors import DomainError
+from accounts.http.fields import StrictSerializer
+from accounts.http.views import MAX_EXTERNAL_ID_BYTES
+from accounts.services.idempotency import MAX_KEY_LENGTH as MAX_IDEMPOTENCY_KEY
+from memory.services.profile import KEY_PATTERN, MAX_KEY_LENGTH
 
 PROBLEM = "Problem"
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -24,8 +30,23 @@ class BearerKey(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
         return {"type": "http", "scheme": "bearer", "bearerFormat": "fmn_<live|sandbox>_…"}
 
 
+_JSON_BUT_NULL = ["string", "number", "boolean", "array", "object"]
+# Printable, as far as a header can carry it.
+_IDEMPOTENCY_KEY = {"type": "string", "maxLength": MAX_IDEMPOTENCY_KEY, "pattern": r"^[\x20-\x7e\xa1-\xac\xae-\xff]*$"}
+# What an address holds where the URL conf says `<str:…>`.
+_IN_PATHS = {
+    "external_id": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_EXTERNAL_ID_BYTES,
+        "pattern": r"^[^/\x00\ufffd]+$",
+    },
+    "key": {"type": "string", "maxLength": MAX_KEY_LENGTH, "pattern": f"^{KEY_PATTERN.pattern}$"},
+}
+
+
 class Schema(AutoSchema):
-    """One operation: its scope in words, the headers every write takes."""
+    """One operation: its scope in words, the headers every write takes, and exactly what is taken."""
 
     def get_description(self) -> str:  # type: ignore[override] # DRF's own takes the path, this library's does not
         needed = getattr(self.view, "required_scopes", {}).get(self.method)
@@ -37,26 +58,66 @@ class Schema(AutoSchema):
         parameters = list(super().get_override_parameters())
         asked = getattr(self.view, "queries", {}).get(self.method)
         parameters += [asked] if asked else []
-        if self.method in _WRITES:
+        parameters += [
+            OpenApiParameter(name, shape, OpenApiParameter.PATH)
+            for name, shape in _IN_PATHS.items()
+            if f"{{{name}}}" in self.path
+        ]
+        if self._is_kept_under_a_key():
             parameters.append(
                 OpenApiParameter(
                     "Idempotency-Key",
-                    str,
+                    _IDEMPOTENCY_KEY,
                     OpenApiParameter.HEADER,
                     description="Makes a retry safe for 24 hours: the same request gets the same answer, done once.",
                 )
             )
         return parameters
 
+    def _is_kept_under_a_key(self) -> bool:
+        """A question is sent by POST too; it changes nothing, and its answer is not kept."""
+        needed = getattr(self.view, "required_scopes", {}).get(self.method)
+        anew = self.method in getattr(self.view, "answers_anew", ())
+        return self.method in _WRITES and needed is not None and not needed.value.endswith(":read") and not anew
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
+        schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        if type(field) is serializers.JSONField and not field.allow_null:
+            schema = {"type": _JSON_BUT_NULL} | schema
+        facets = getattr(field, "schema_facets", {})
+        # A reference says all there is about its type.
+        return schema if "$ref" in schema else schema | facets
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        serializer = force_instance(serializer)  # type: ignore[no-untyped-call]
+        if isinstance(serializer, StrictSerializer):
+            schema["additionalProperties"] = False
+            for name, field in serializer.fields.items():
+                if getattr(field, "schema_facets", None) and "oneOf" in schema["properties"].get(name, {}):
+                    schema["properties"][name] = _blank_taken_too(schema["properties"][name])
+        return schema
+
+
+def _blank_taken_too(shape: dict[str, Any]) -> dict[str, Any]:
+    """The library writes "exactly one of the pattern and nothing"; a pattern that nothing satisfies too says it all."""
+    given: dict[str, Any] = shape.pop("oneOf")[0]
+    return given | shape
+
 
 def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A post-processing hook: every operation may answer with a problem (RFC 9457), and what codes there are."""
+    """A post-processing hook: every operation may answer with a problem (RFC 9457), and what codes there are.
+
+    A body that is declared must be sent, be it `{}`.
+    """
     result["components"]["schemas"][PROBLEM] = _problem_schema()
     reference = {"$ref": f"#/components/schemas/{PROBLEM}"}
     answer = {"description": "Refused", "content": {"application/problem+json": {"schema": reference}}}
     for operations in result["paths"].values():
         for operation in operations.values():
             operation["responses"]["default"] = answer
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
     return result
 
 

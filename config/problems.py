@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -95,15 +95,3 @@ def _field_errors(detail: Any, pointer: str = "") -> Iterator[errors.FieldError]
             )
     else:
         yield errors.FieldError(pointer, str(detail))
-
-
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return problem(errors.NotFound(), request.path)
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return problem(errors.ValidationFailed("The request is not well-formed."), request.path)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    return problem(errors.InternalError(), request.path)

@@ -6,10 +6,14 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from config.docs import errors_page
 from config.health import healthz
 from config.home import home
+from config.reader import preferences
+from config.style import style_page
 
 urlpatterns = [
     path("", home, name="home"),
     path("healthz", healthz, name="healthz"),
+    path("preferences", preferences, name="preferences"),
+    path("docs/style", style_page, name="style"),
     path("docs/errors", errors_page, name="docs-errors"),
     path(
         "v1/schema",
@@ -24,6 +28,7 @@ urlpatterns = [
     path("v1/", include("memory.urls")),
 ]
 
-handler400 = "config.problems.bad_request"
-handler404 = "config.problems.not_found"
-handler500 = "config.problems.server_error"
+handler400 = "config.refusals.bad_request"
+handler403 = "config.refusals.forbidden"
+handler404 = "config.refusals.not_found"
+handler500 = "config.refusals.server_error"

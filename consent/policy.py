@@ -9,12 +9,12 @@ from uuid import UUID
 
 from accounts.errors import SubjectErased
 from accounts.keys import Decision, subject_pseudonym
-from accounts.selectors import subject_by_id
-from accounts.tenancy import lock_person
+from accounts.selectors import subject_answered, subject_question
+from accounts.tenancy import ask, person_lock
 from accounts.types import AgeBand, Caller, SubjectRef, SubjectState
 from audit import services as audit
 from consent.errors import BY_REASON
-from consent.selectors import consents_of_person
+from consent.selectors import consents_answered, consents_question
 from consent.types import (
     NEEDED,
     STOPPED_BY_RESTRICTION,
@@ -40,10 +40,11 @@ def decide(
     The subject is read again under the lock, so the epoch that opens keys is the one in force. Raises SubjectErased
     when the person is gone; every other no is a Decision with `allowed` false and a reason.
     """
-    lock_person(subject.id)
-    current = subject_by_id(subject.id)
-    consents = {consent.purpose: consent for consent in consents_of_person()} if NEEDED[act] else {}
-    return _decision(current, act, caller, consents, project_id=project_id, sensitive=sensitive)
+    # One message of up to three statements: each of those behind the lock sees what was committed before it was had.
+    consents_too = [consents_question()] if NEEDED[act] else []
+    _, subjects, *standing = ask(person_lock(subject.id), subject_question(subject.id), *consents_too)
+    consents = {consent.purpose: consent for rows in standing for consent in consents_answered(rows)}
+    return _decision(subject_answered(subjects), act, caller, consents, project_id=project_id, sensitive=sensitive)
 
 
 def decide_for_new(subject: SubjectRef, *, caller: Caller) -> Decision:

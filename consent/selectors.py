@@ -2,7 +2,8 @@
 
 from django.db.models import F, QuerySet
 
-from consent.models import ConsentEvent, ConsentState, PurposeVersion
+from accounts.tenancy import Question, Reach, Rows, ask, current_scope
+from consent.models import ConsentEvent, PurposeVersion
 from consent.types import ConsentActor, ConsentRef, LedgerEvent, NoticeRef, PurposeRef
 
 
@@ -27,19 +28,36 @@ def _purpose_ref(row: PurposeVersion) -> PurposeRef:
     )
 
 
+# Written out, since every use of a person's data asks it.
+_CONSENTS = """
+    SELECT purpose, state, version, since, valid_until, event_id, spoken_by
+    FROM consent_consentstate WHERE tenant_id = %s AND subject_id = %s ORDER BY purpose
+"""
+
+
 def consents_of_person() -> list[ConsentRef]:
     """Where the person of the scope stands, by purpose."""
+    return consents_answered(ask(consents_question())[0])
+
+
+def consents_question() -> Question:
+    """For `consents_answered`, together with others."""
+    scope = current_scope()
+    return Question(_CONSENTS, (scope.tenant_id, None if isinstance(scope.subject, Reach) else scope.subject))
+
+
+def consents_answered(rows: Rows) -> list[ConsentRef]:
     return [
         ConsentRef(
-            purpose=row.purpose,
-            state=LedgerEvent(row.state),
-            version=row.version,
-            since=row.since,
-            valid_until=row.valid_until,
-            event_id=row.event_id,
-            spoken_by=ConsentActor(row.spoken_by),
+            purpose=purpose,
+            state=LedgerEvent(state),
+            version=version,
+            since=since,
+            valid_until=valid_until,
+            event_id=event_id,
+            spoken_by=ConsentActor(spoken_by),
         )
-        for row in ConsentState.objects.order_by("purpose")
+        for purpose, state, version, since, valid_until, event_id, spoken_by in rows
     ]
 
 

@@ -60,20 +60,30 @@ class QueryTerms:
     content: tuple[Hashes, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AnalysedQuery:
+    """A question in terms, before any key: `content` by word, with all its forms; `searched` what is looked for."""
+
+    content: tuple[tuple[str, ...], ...]
+    searched: tuple[str, ...]
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text in order, with repeats.
 
     A word gives its surface form and its stem (marked "s:"); a run of Han, Kana, Hangul, Thai and the like
     its overlapping pairs; an identifier, version, address or error code itself whole and the words in it.
     """
-    return [term for word in _words(_cleaned(text)) for term in word.terms]
+    cleaned = _cleaned(text)
+    return [term for word in _words(cleaned, language_of(cleaned)) for term in word.terms]
 
 
 def content_terms(query: str) -> list[tuple[str, ...]]:
     """What the question is about: for each word that is no function word, the terms it can be found under."""
     cleaned = _cleaned(query)
-    functional = stopwords.BY_LANGUAGE.get(language_of(cleaned), frozenset())
-    seen = dict.fromkeys(word.terms for word in _words(cleaned) if _is_content(word, functional))
+    language = language_of(cleaned)
+    functional = stopwords.BY_LANGUAGE.get(language, frozenset())
+    seen = dict.fromkeys(word.terms for word in _words(cleaned, language) if _is_content(word, functional))
     return list(seen)
 
 
@@ -87,12 +97,17 @@ def hash_terms(texts_terms: Iterable[str], key: bytes) -> TermVector:
     return TermVector(hashes, np.array(occurrences, np.uint16), counts.total())
 
 
-def hash_query(query: str, key: bytes) -> QueryTerms:
-    """The question for the lexical lane; a question of function words only is searched by those."""
-    content = content_terms(query)
-    searched = [term for forms in content for term in forms] or terms(query)
-    forms_hashed = tuple(np.array([_hashed(form, key) for form in forms], np.uint64) for forms in content)
-    return QueryTerms(hash_terms(searched, key), forms_hashed)
+def analysed(query: str) -> AnalysedQuery:
+    """A question of function words only is searched by those."""
+    content = tuple(content_terms(query))
+    return AnalysedQuery(content, tuple(term for forms in content for term in forms) or tuple(terms(query)))
+
+
+def hash_query(query: str | AnalysedQuery, key: bytes) -> QueryTerms:
+    """The question for the lexical lane. Who asks it under several keys analyses it once, before."""
+    asked = analysed(query) if isinstance(query, str) else query
+    forms_hashed = tuple(np.array([_hashed(form, key) for form in forms], np.uint64) for forms in asked.content)
+    return QueryTerms(hash_terms(asked.searched, key), forms_hashed)
 
 
 def language_of(text: str) -> str:
@@ -121,8 +136,7 @@ def _is_content(word: Word, functional: frozenset[str]) -> bool:
     return first not in functional and not one_letter and not HIRAGANA_ONLY.fullmatch(first)
 
 
-def _words(cleaned: str) -> Iterator[Word]:
-    language = language_of(cleaned)
+def _words(cleaned: str, language: str) -> Iterator[Word]:
     for token in cleaned.split():
         stripped = token.strip(AROUND_TOKEN)
         if stripped and IDENTIFIER.search(stripped) and len(stripped) <= LONGEST_TERM:

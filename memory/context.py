@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -31,6 +32,8 @@ OPENING_BRACKETS: Final = "[\uff3b\u3010\u3014\u3016\u3018\u301a\u27e6\u2045\u27
 CLOSING_BRACKETS: Final = "]\uff3d\u3011\u3015\u3017\u3019\u301b\u27e7\u2046\u2773"
 ROUND: Final = str.maketrans(dict.fromkeys(OPENING_BRACKETS, "(") | dict.fromkeys(CLOSING_BRACKETS, ")"))
 BRACKET_FIRST = re.compile(rf"[\W_]*?[{re.escape(OPENING_BRACKETS)}]")
+# Nothing in it is hidden or steers: looking at each character would change none.
+PLAIN = re.compile("[ -~]*")
 WHITE_SPACE = re.compile(r"\s+")
 
 
@@ -95,14 +98,16 @@ def build_context(
     lines, unusable = _lines(parts, order)
     chosen = _chosen(lines, budget_tokens, count, [(section, plan.get(section, 0.0)) for section in order])
     text = _written(chosen)
-    while chosen and count(text) > budget_tokens:  # a counter need not add up over lines
+    tokens = count(text) if text else 0
+    while chosen and tokens > budget_tokens:  # a counter need not add up over lines
         chosen.pop()
         text = _written(chosen)
+        tokens = count(text) if text else 0
     included = {line.id for line in chosen}
     over_budget = [(line.id, LeftOut.BUDGET) for line in lines if line.id not in included]
     return ContextBlock(
         text,
-        count(text) if text else 0,
+        tokens,
         tuple(line.id for line in _in_order(chosen)),
         (*unusable, *over_budget),
     )
@@ -110,7 +115,7 @@ def build_context(
 
 def neutralised(text: str) -> str:
     """The text as one harmless line: nothing hidden, no line break, no angle bracket that could be a tag."""
-    visible = "".join(_visible(character) for character in _joined(IGNORABLE.sub("", text)))
+    visible = text if PLAIN.fullmatch(text) else "".join(map(_visible, _joined(IGNORABLE.sub("", text))))
     flat = WHITE_SPACE.sub(" ", visible).strip()
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -176,7 +181,7 @@ def _chosen(
     lines: Sequence[_Line], budget: int, count: CountTokens, shares: Sequence[tuple[Section, float]]
 ) -> list[_Line]:
     """Lines in the order they were served: a round by shares, then one with all that is left."""
-    free = budget - count("\n".join([OPENING, PREFACE, CLOSING]))
+    free = budget - _fixed(count, "\n".join([OPENING, PREFACE, CLOSING]))
     filling = _Filling(count, max(free, 0))
     for section, share in shares:
         filling.fill(_of(lines, section), share * max(free, 0))
@@ -208,7 +213,7 @@ class _Filling:
                 self._take(line, cost)
 
     def _cost(self, line: _Line) -> int:
-        heading = 0 if line.section in self._headed else self._count(f"\n{_heading(line.section)}")
+        heading = 0 if line.section in self._headed else _fixed(self._count, f"\n{_heading(line.section)}")
         return heading + self._count(f"\n{line.text}")
 
     def _take(self, line: _Line, cost: int) -> None:
@@ -216,6 +221,12 @@ class _Filling:
         self.left -= cost
         self._taken.add(line.id)
         self._headed.add(line.section)
+
+
+@lru_cache(maxsize=64)
+def _fixed(count: CountTokens, text: str) -> int:
+    """Of the block's own words, which are always the same; never of what was remembered."""
+    return count(text)
 
 
 def _heading(section: Section) -> str:

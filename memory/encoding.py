@@ -4,9 +4,13 @@ Called before a transaction is opened: encoding may take long, and a lock is not
 """
 
 import logging
+import os
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from django.conf import settings
 
@@ -20,6 +24,9 @@ logger = logging.getLogger(__name__)
 # What is encoded while somebody waits, about half a second's work; a job does the rest.
 TOKENS_AT_ONCE = 2048
 CHARACTERS_A_TOKEN = 4
+# An agent asks the same before several steps. At 384 float32 each these are 1.5 MB.
+QUESTION_SECONDS = 60.0
+MOST_QUESTIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,50 @@ def encode(texts: Sequence[str]) -> Encoded | None:
     if sum(min(len(text) // CHARACTERS_A_TOKEN, WINDOW_TOKENS) for text in texts) > TOKENS_AT_ONCE:
         return None
     return _encode(texts, settings.EMBEDDER_TIMEOUT_SECONDS)
+
+
+def encode_question(text: str) -> Encoded | None:
+    """A question by itself; one that was asked within the last minute has its vector still."""
+    name = _asked_before.name_of(settings.EMBEDDER, text)
+    found = _asked_before.get(name)
+    if found is None:
+        found = encode([text])
+        if found is not None:
+            _asked_before.put(name, found)
+    return found
+
+
+class _Questions:
+    """Vectors by keyed digest of the question, bounded by number and age; no text is kept. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._key = os.urandom(32)
+        self._vectors: OrderedDict[bytes, tuple[float, Encoded]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def name_of(self, *parts: str) -> bytes:
+        return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).digest()
+
+    def get(self, name: bytes) -> Encoded | None:
+        with self._lock:
+            self._drop_old()
+            found = self._vectors.get(name)
+            return found[1] if found else None
+
+    def put(self, name: bytes, encoded: Encoded) -> None:
+        with self._lock:
+            self._drop_old()
+            self._vectors[name] = (time.monotonic() + QUESTION_SECONDS, encoded)
+            while len(self._vectors) > MOST_QUESTIONS:
+                self._vectors.popitem(last=False)
+
+    def _drop_old(self) -> None:
+        now = time.monotonic()
+        while self._vectors and next(iter(self._vectors.values()))[0] <= now:
+            self._vectors.popitem(last=False)
+
+
+_asked_before = _Questions()
 
 
 def encode_patiently(texts: Sequence[str]) -> Encoded | None:

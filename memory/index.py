@@ -4,6 +4,9 @@ A write adds one segment of its own; when a size class is full its segments are 
 n memories lie in O(log n) classes of at most 16 and no background job is needed. Forgetting rewrites the segment that
 held the entry. The list of segments is signed with every write, so that an old segment put back is noticed even as a
 whole row. Everything here runs in the person's scope.
+
+An opened index is held in memory for a minute at most (decisions/0012). Each use still asks which segments there are
+and checks their list; what is spared is fetching and opening bodies that are, to the very row, those opened before.
 """
 
 import hmac
@@ -14,14 +17,19 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F
+from django.db.models.expressions import RawSQL
 
 from accounts.keys import Decision, list_digest, open_index, raise_alarm, seal_fields, subject_of
 from accounts.services.subjects import index_list_digest, raise_index_version, sign_index_list
+from accounts.tenancy import Question, ask, current_scope
 from memory.models import IndexSegment
-from memory.segments import Entry, Index, SegmentCorrupt
+from memory.segments import Entry, HeldIndexes, Index, SegmentCorrupt
 
 # Segments below each size are merged when there are this many of them; the largest stay at about a thousand entries.
 SIZE_CLASSES = ((16, 16), (256, 16), (1024, 4))
+
+
+held = HeldIndexes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,27 @@ def open_segments(decision: Decision) -> list[OpenSegment]:
 
 
 def open_whole(decision: Decision) -> Index:
-    """The person's whole index as one struct of arrays: one query, one opening a segment, one decoding."""
-    return _decoded(_current_rows(decision), decision)
+    """The person's whole index as one struct of arrays: opened anew when anything of it has changed."""
+    subject = subject_of(decision)
+    owner = (subject.tenant_id, subject.id)
+    if owner in held:
+        found = held.get(owner, _stamp(_current_rows(decision, without_bodies=True), decision))
+        if found is not None:
+            return found
+    rows = _current_rows(decision)
+    index = _decoded(rows, decision)
+    if rows:
+        held.put(owner, _stamp(rows, decision), index)
+    return index
+
+
+def _stamp(rows: Sequence[Any], decision: Decision) -> tuple[Any, ...]:
+    """Of what an index was opened from. `written` changes with every writing of a row, whatever the row then says.
+
+    The epochs come with the rows of tenant and person, so erasure and rotation end it at once, as they do a key's hold.
+    """
+    epochs = decision.tenant_epoch, subject_of(decision).key_epoch
+    return epochs + tuple((row.id, row.content_version, row.written) for row in rows)
 
 
 def add_entries(entries: Sequence[Entry], decision: Decision) -> None:
@@ -79,8 +106,36 @@ def _writing(decision: Decision) -> Iterator[None]:
 
 def _segments(*, without_bodies: bool = False) -> Sequence[Any]:
     """All of them with the signed list they must be on: one statement, so that both are of one moment."""
-    rows = IndexSegment.objects.order_by("id").annotate(signed=F("subject__index_list_digest"))
-    return list(rows.defer("body_sealed") if without_bodies else rows)
+    if without_bodies:
+        return _heads()
+    # `written`: the transaction that wrote this row, and the row's place.
+    written = RawSQL("memory_indexsegment.xmin::text || memory_indexsegment.ctid::text", ())
+    rows = IndexSegment.objects.order_by("id").annotate(signed=F("subject__index_list_digest"), written=written)
+    return list(rows)
+
+
+# Written out, since every recall asks it. The subject is in the scope as the segments are.
+_HEADS = """
+    SELECT i.id, i.content_version, i.xmin::text || i.ctid::text, s.index_list_digest
+    FROM memory_indexsegment i JOIN accounts_subject s ON s.id = i.subject_id
+    WHERE i.tenant_id = %s AND i.subject_id = %s AND s.tenant_id = %s AND s.id = %s ORDER BY i.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A segment without its body."""
+
+    id: UUID
+    content_version: int
+    written: str
+    signed: bytes | None
+
+
+def _heads() -> list[_Head]:
+    scope = current_scope()
+    (rows,) = ask(Question(_HEADS, (scope.tenant_id, scope.subject, scope.tenant_id, scope.subject)))
+    return [_Head(*row) for row in rows]
 
 
 def _current_rows(decision: Decision, *, without_bodies: bool = False) -> Sequence[IndexSegment]:

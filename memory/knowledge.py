@@ -16,11 +16,12 @@ from pgvector import HalfVector
 
 from accounts.keys import Grant, NotGranted
 from accounts.tenancy import current_scope
-from memory.analysis import QueryTerms, hash_query
+from memory.analysis import AnalysedQuery, QueryTerms, hash_query
 from memory.encoding import Encoded
 from memory.knowledge_terms import posting_key, signed, unsigned
 from memory.ranking.fusion import COVERAGE_FLOOR, COVERAGE_FLOOR_WORDS_ONLY, fused, scaled
 from memory.ranking.lanes import K1, B, rarity
+from memory.types import Floats
 
 LANE_LIMIT = 50
 
@@ -62,7 +63,7 @@ _CONTENT = """
 class KnowledgeQuery:
     """A question to the shared knowledge. Without a project only unscoped documents are searched."""
 
-    text: str
+    text: str | AnalysedQuery
     encoded: Encoded | None
     project_id: UUID | None = None
     tags: tuple[str, ...] = ()
@@ -102,8 +103,7 @@ def find_chunks(query: KnowledgeQuery) -> list[Found]:
     if query.limit == 0:
         return []
     terms = hash_query(query.text, posting_key(current_scope().tenant_id))
-    cosines = _dense(query) if query.encoded else {}
-    words = _lexical(query, terms)
+    cosines, words = _asked(query, terms)
     ids = list(dict.fromkeys([*cosines, *words]))
     if not ids:
         return []
@@ -161,19 +161,23 @@ class _Words:
     size: float
 
 
-def _dense(query: KnowledgeQuery) -> dict[UUID, float]:
-    encoded = query.encoded
-    if encoded is None:
-        return {}
-    vector = HalfVector(encoded.vectors[0]).to_text()
-    rows = _rows(_DENSE, _filters(query) | {"vector": vector, "model": encoded.model_number})
-    return {row[0]: float(row[1]) for row in rows}
-
-
-def _lexical(query: KnowledgeQuery, terms: QueryTerms) -> dict[UUID, _Words]:
+def _asked(query: KnowledgeQuery, terms: QueryTerms) -> tuple[dict[UUID, float], dict[UUID, _Words]]:
+    """Both lanes in one message."""
     searched = [signed(term) for term in terms.terms.hashes.tolist()]
-    rows = _rows(_LEXICAL, _filters(query) | {"terms": searched})
-    return {row[0]: _Words(float(row[1]), frozenset(map(unsigned, row[2])), float(row[3])) for row in rows}
+    values = _filters(query) | {"terms": searched}
+    statements = [_LEXICAL]
+    if query.encoded is not None:
+        values |= {"vector": _text_of(query.encoded.vectors[0]), "model": query.encoded.model_number}
+        statements.append(_DENSE)
+    with connection.cursor() as cursor:
+        cursor.execute(";".join(statements), values)
+        words = {row[0]: _Words(float(row[1]), frozenset(map(unsigned, row[2])), float(row[3])) for row in cursor}
+        cosines = {row[0]: float(row[1]) for row in cursor} if cursor.nextset() else {}
+    return cosines, words
+
+
+def _text_of(vector: Floats) -> str:
+    return HalfVector(vector).to_text()
 
 
 def _coverage(ids: Sequence[UUID], terms: QueryTerms, words: Mapping[UUID, _Words]) -> np.ndarray[Any, Any]:

@@ -16,8 +16,12 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from hypothesis import settings
 
 from config.stack import EmbeddedServices
+
+# For `make fuzz`: so many examples of each property that says no number of its own.
+settings.register_profile("fuzz", max_examples=2000, deadline=None, print_blob=True)
 
 ROOT = Path(__file__).parent.parent
 _URLS = {
@@ -128,6 +132,20 @@ def connect_as(stack):
             yield connection
 
     return connect
+
+
+@pytest.fixture
+def django_statements():
+    """django_statements(call) runs it and gives how many statements went to the data database."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def count(call):
+        with CaptureQueriesContext(connection) as captured:
+            call()
+        return len(captured)
+
+    return count
 
 
 # --- the cast ---------------------------------------------------------------------------------------------------------

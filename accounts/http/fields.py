@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.validators import RegexValidator
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 # So many errors an answer names; the last one says how many more there are.
 MAX_ERRORS = 20
@@ -16,21 +17,44 @@ def and_more(count: int) -> str:
     return f"And {count} more."
 
 
+# What `str.strip` takes for white space, as a class that every regular expression engine understands alike.
+_SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_PATTERNS = {
+    (True, False): r"^[^\x00]*$",
+    (False, True): rf"[^{_SPACE}]",
+    (True, True): rf"[^\x00{_SPACE}]",
+}
+
+
 class ExactText(serializers.CharField):
     """A JSON string kept exactly as sent: not trimmed, NUL and all. `max_length` counts code points.
 
     `plain=True` for what goes into an ordinary text column, an id or a key: there NUL is refused.
+    `says_something=True` refuses what is white space only.
+
+    `schema_facets`, here and on other fields, is what the API's schema says beyond what the library reads off a field.
     """
 
     default_error_messages = {
         "not_text": "Must be a string.",
         "null_characters_not_allowed": "Must not hold NUL.",
+        "empty": "Must say something.",
     }
 
-    def __init__(self, *, plain: bool = False, **options: Any) -> None:
+    def __init__(self, *, plain: bool = False, says_something: bool = False, example: str = "", **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
+        self.says_something = says_something
+        pattern = _PATTERNS.get((plain, says_something))
+        self.schema_facets: dict[str, Any] = {"pattern": pattern} if pattern else {}
+        self.schema_facets |= {"examples": [example]} if example else {}
         if not plain:
             self.validators = [v for v in self.validators if type(v).__name__ != "ProhibitNullCharactersValidator"]
+
+    def run_validation(self, data: Any = empty) -> Any:
+        value = super().run_validation(data)
+        if self.says_something and isinstance(value, str) and not value.strip():
+            self.fail("empty")
+        return value
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -45,6 +69,7 @@ class ExactPattern(ExactText):
 
     def __init__(self, pattern: str, **options: Any) -> None:
         super().__init__(plain=True, **options)
+        self.schema_facets = {}
         self.pattern = re.compile(pattern)
         # The schema reads the pattern off this validator; the check is the stricter fullmatch below.
         self.validators.append(RegexValidator(self.pattern))
@@ -84,7 +109,17 @@ class ExactEmail(serializers.EmailField):
 
 
 class ExactList(serializers.ListField):
-    """A JSON array. Its length is looked at before its elements: a body of a hundred thousand is refused at once."""
+    """A JSON array. Its length is looked at before its elements: a body of a hundred thousand is refused at once.
+
+    `unique=True` for elements that can be compared: the same one twice is refused.
+    """
+
+    default_error_messages = {"twice": "The same value stands in it twice."}
+
+    def __init__(self, *, unique: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.unique = unique
+        self.schema_facets: dict[str, Any] = {"uniqueItems": True} if unique else {}
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if not isinstance(data, list):
@@ -92,9 +127,12 @@ class ExactList(serializers.ListField):
         if self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
         value: list[Any] = super().to_internal_value(data)
+        if self.unique and len(set(value)) != len(value):
+            self.fail("twice")
         return value
 
 
+_DIGITS = re.compile(r"-?[0-9]{1,18}")
 # `\\u0000` with an even number of backslashes before it; an odd one is the text of a backslash and `u0000`.
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -119,8 +157,21 @@ class SmallObject(serializers.DictField):
 
 
 class ExactInteger(serializers.IntegerField):
+    """A JSON number that is whole: JSON knows no integers, and some clients write 5 as 5.0."""
+
     def to_internal_value(self, data: Any) -> int:
+        if type(data) is float and data.is_integer():
+            data = int(data)
         if type(data) is not int:
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class QueryInteger(serializers.IntegerField):
+    """An integer in an address, in ASCII digits and nothing else: Python would read `1_0`, `٣` and `5.0` as well."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not _DIGITS.fullmatch(str(data)):
             self.fail("invalid")
         return super().to_internal_value(data)
 

@@ -11,7 +11,7 @@ from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
 from accounts.errors import FieldError, ValidationFailed
-from accounts.http.fields import StrictSerializer
+from accounts.http.fields import ExactPattern, QueryInteger, StrictSerializer
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -20,8 +20,8 @@ DEFAULT_LIMIT = 50
 class PageQuery(StrictSerializer):
     """Query parameters of every list. Lists with filters extend it."""
 
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
-    cursor = serializers.CharField(default="", max_length=64, help_text="`next_cursor` of the page before.")
+    limit = QueryInteger(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
+    cursor = ExactPattern(r"^[A-Za-z0-9_-]{22}$", required=False, help_text="`next_cursor` of the page before.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Page:
 
     @classmethod
     def of(cls, query: dict[str, Any]) -> "Page":
-        return cls(limit=query["limit"], after=decode_cursor(query["cursor"]) if query["cursor"] else None)
+        return cls(limit=query["limit"], after=decode_cursor(query["cursor"]) if "cursor" in query else None)
 
     def answer[T](
         self, rows: Sequence[T], render: Callable[[T], dict[str, Any]], id_of: Callable[[T], UUID]

@@ -1,10 +1,17 @@
 """Versions over HTTP: `ETag` out, `If-Match` in (RFC 9110, 13.1.1)."""
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from accounts.errors import FieldError, ValidationFailed
 
 _MOST_DIGITS = 18
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    {"type": "string", "pattern": rf'^(\*|"[0-9]{{1,{_MOST_DIGITS}}}")$', "examples": ['"1"', "*"]},
+    OpenApiParameter.HEADER,
+    description="The ETag of the version that may be replaced; another one is answered with 412.",
+)
 
 
 def etag(version: int) -> str:

@@ -5,6 +5,7 @@ A handler parses, calls `tenant()` or `person()`, and hands one service or selec
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar, cast
 
 from rest_framework.request import Request
@@ -34,6 +35,8 @@ class ApiView(APIView):
 
     required_scopes: ClassVar[dict[str, Scope]] = {}
     queries: ClassVar[dict[str, type[StrictSerializer]]] = {}
+    # Writes whose answer may not be kept: an Idempotency-Key changes nothing there.
+    answers_anew: ClassVar[frozenset[str]] = frozenset()
     query: dict[str, Any]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -64,14 +67,17 @@ class ApiView(APIView):
         checked = checked_external_id(external_id)
         with self.tenant() as principal:
             subject = selectors.subject_by_external_id(principal, checked)
-            with narrow(subject.id):
+            with narrow(subject.id, to_the_end=True):
                 yield subject
 
     def parse[S: StrictSerializer](self, serializer: type[S], data: Any = None) -> dict[str, Any]:
         """The validated body; raises what the problem handler turns into `validation_failed`."""
-        parsed = serializer(data=self.request.data if data is None else data)
-        parsed.is_valid(raise_exception=True)
-        return cast("dict[str, Any]", parsed.validated_data)
+        if data is None and not self.request.body:
+            raise ValidationFailed(errors=[FieldError("", "The body is empty; send a JSON object.")])
+        given = self.request.data if data is None else data
+        if given is None:
+            serializer(data=None).is_valid(raise_exception=True)
+        return cast("dict[str, Any]", _bound(serializer).run_validation(given))
 
     def _parsed_query(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
         parameters = self.request.query_params
@@ -98,6 +104,12 @@ class ApiView(APIView):
 
     def _request_bytes(self) -> tuple[bytes, ...]:
         return (str(self.request.method).encode(), self.request.get_full_path().encode(), self.request.body)
+
+
+@cache
+def _bound(serializer: type[StrictSerializer]) -> StrictSerializer:
+    """The one that parses for everybody: making one copies all its fields, and validating changes nothing in it."""
+    return serializer()
 
 
 def _is_to_record(refusal: DomainError) -> bool:

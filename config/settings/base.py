@@ -6,9 +6,12 @@ from typing import Any
 
 import dj_database_url
 from celery.schedules import crontab
+from django.utils.csp import CSP
 from kombu import Queue
 
 from config.env import env_flag, env_float, env_list, env_secret, env_text
+from config.pooling import check_when_spoken_to
+from config.static import never_changes, static_address
 
 BASE_DIR = Path(__file__).parents[2]
 SECRET_KEY = env_secret("SECRET_KEY")
@@ -27,6 +30,18 @@ SECURE_HSTS_PRELOAD = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# A page gets everything from here, nothing is written into it, and nobody frames it. `data:` are the arrows of the CSS.
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "connect-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+}
+CSRF_FAILURE_VIEW = "config.refusals.form_refused"
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -35,6 +50,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",
     "allauth",
     "allauth.account",
     "rest_framework",
@@ -47,9 +63,13 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.RequestIdentity",
     "config.middleware.ExactPath",
     "config.middleware.BodyLimit",
+    "config.reader.Reader",
+    "config.refusals.PageRefusals",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -76,6 +96,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"  # members are made known by the operator, who vouches for the address
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # nobody signs up here, so an unknown address gets no mail and the same answer
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 LOGIN_URL = "account_login"
@@ -93,11 +114,35 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
-        "OPTIONS": {"context_processors": ["django.template.context_processors.request"]},
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.messages.context_processors.messages",
+                "config.reader.page_context",
+            ],
+            "builtins": [
+                "django.templatetags.i18n",
+                "django.templatetags.static",
+                "config.templatetags.look",
+            ],
+        },
     }
 ]
 
+# Served from where they lie, at an address that names their content (config/static.py): nothing to collect or to renew.
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+STATIC_URL = static_address(BASE_DIR / "static")
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+WHITENOISE_IMMUTABLE_FILE_TEST = never_changes
+
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
+LANGUAGE_COOKIE_NAME = "fmn_language"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -114,7 +159,13 @@ def pooled(url: str, *, size: int) -> dict[str, Any]:
     config["OPTIONS"] = config.get("OPTIONS", {}) | {
         "connect_timeout": 3,
         # The pool's own patience doubles its pauses up to minutes; a request that comes starts a new attempt instead.
-        "pool": {"min_size": 0, "max_size": size, "timeout": DATABASE_POOL_SECONDS, "reconnect_timeout": 1.0},
+        "pool": {
+            "min_size": 0,
+            "max_size": size,
+            "timeout": DATABASE_POOL_SECONDS,
+            "reconnect_timeout": 1.0,
+            "check": check_when_spoken_to,
+        },
     }
     return config
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accounts import selectors
 from accounts.http.paging import PageQuery, page_of
-from accounts.http.versions import etag, if_match
+from accounts.http.versions import IF_MATCH, etag, if_match
 from accounts.http.views import ApiView, checked_external_id
 from accounts.models import Subject
 from accounts.scopes import Scope
@@ -44,7 +44,12 @@ class OneSubject(ApiView):
             opened = people.read_subject(subject, principal=self.principal)
         return Response(_answer(opened), headers={"ETag": etag(opened.ref.version)})
 
-    @extend_schema(operation_id="put_subject", request=SubjectInput, responses={200: SubjectState, 201: SubjectState})
+    @extend_schema(
+        operation_id="put_subject",
+        parameters=[IF_MATCH],
+        request=SubjectInput,
+        responses={200: SubjectState, 201: SubjectState},
+    )
     def put(self, request: Request, external_id: str) -> Response:
         """Make a person known, or replace their account data. An erased person's id makes a new person."""
         body = self.parse(SubjectInput)

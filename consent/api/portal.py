@@ -15,6 +15,7 @@ from consent.api.serializers import PortalLinkAnswer, PortalLinkInput
 
 class PortalLinks(ApiView):
     required_scopes: ClassVar = {"POST": Scope.PORTAL_WRITE}
+    answers_anew: ClassVar = frozenset({"POST"})
 
     @extend_schema(operation_id="create_portal_link", request=PortalLinkInput, responses={201: PortalLinkAnswer})
     def post(self, request: Request, external_id: str) -> Response:

@@ -23,19 +23,30 @@ _CODE = r"^[a-z][a-z0-9_.-]{0,39}$"
 _LANGUAGE = r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$"
 
 
+class TimeZone(ExactText):
+    """A name of the IANA database."""
+
+    default_error_messages = {"unknown": "Not an IANA time zone."}
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(plain=True, max_length=64, **options)
+        self.schema_facets = {"format": "iana-time-zone"}
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data)
+        if name and name not in available_timezones():
+            self.fail("unknown")
+        return name
+
+
 class SubjectInput(StrictSerializer):
     """A person's account data. E-mail and name are sealed. What is left out is emptied: PUT replaces."""
 
-    email = ExactEmail(max_length=254, default="")
+    email = ExactEmail(max_length=254, allow_blank=True, default="")
     name = ExactText(max_length=200, allow_blank=True, default="")
     locale = ExactPattern(_LANGUAGE, max_length=35, allow_blank=True, default="")
-    time_zone = ExactText(plain=True, max_length=64, allow_blank=True, default="", help_text="IANA name.")
+    time_zone = TimeZone(allow_blank=True, default="", help_text="IANA name.")
     age_band = ExactChoice(choices=[band.value for band in AgeBand], default=AgeBand.UNKNOWN.value)
-
-    def validate_time_zone(self, value: str) -> str:
-        if value and value not in available_timezones():
-            raise serializers.ValidationError("Not an IANA time zone.")
-        return value
 
 
 class SubjectState(serializers.Serializer[Any]):
@@ -84,6 +95,7 @@ class ConsentInput(StrictSerializer):
         child=ExactChoice(choices=[key.value for key in PurposeKey]),
         min_length=1,
         max_length=len(PurposeKey),
+        unique=True,
     )
     event = ExactChoice(choices=SPOKEN)
     spoken_by = ExactChoice(choices=[actor.value for actor in ConsentActor], default=ConsentActor.AGENT.value)
@@ -94,11 +106,6 @@ class ConsentInput(StrictSerializer):
     occurred_at = ExactInstant(required=False)
     valid_until = ExactInstant(required=False)
     notice_digests = ExactList(child=ExactPattern(r"^[0-9a-f]{64}$"), max_length=len(PurposeKey), default=list)
-
-    def validate_purposes(self, value: list[str]) -> list[str]:
-        if len(set(value)) != len(value):
-            raise serializers.ValidationError("A purpose is named twice.")
-        return value
 
 
 class ConsentAnswer(serializers.Serializer[Any]):

@@ -1,6 +1,5 @@
 """The compliance desk: who did what, searchable, without anybody's text."""
 
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from accounts.http.views import checked_external_id
 from accounts.selectors import names_of_actors
 from accounts.types import Member
 from audit.registry import action_by_name
+from audit.types import Event
 from consent.qualifiers import Asked, parse
 from consent.services.log import LogPage, read_event, read_log
 
@@ -34,7 +34,7 @@ def events(request: HttpRequest, member: Member) -> HttpResponse:
         "errors": errors,
         "chips": [(part, asked.without(part)) for part in asked.parts],
         "page": page,
-        "rows": [(event, names.get(event.actor.id, event.actor.id)) for event in page.events],
+        "rows": [(each, names.get(each.actor.id, each.actor.id), numbers(each)) for each in page.events],
         "is_first_page": not cursor,
         "newer": _address(q=line) if cursor else "",
         "older": _address(q=line, cursor=encode_cursor(page.last_id)) if page.last_id else "",
@@ -49,10 +49,18 @@ def event(request: HttpRequest, member: Member, event_id: UUID) -> HttpResponse:
     with tenant_of(member):
         found = read_event(event_id, caller=member)
         names = names_of_actors([found.actor])
-    context: dict[str, Any] = {"event": found, "actor": names.get(found.actor.id, found.actor.id)}
-    return member_render(
-        request, member, "desk/event.html", context | {"meaning": action_by_name(found.action).summary}
-    )
+    context = {
+        "event": found,
+        "actor": names.get(found.actor.id, found.actor.id),
+        "numbers": numbers(found),
+        "meaning": action_by_name(found.action).summary,
+    }
+    return member_render(request, member, "desk/event.html", context)
+
+
+def numbers(event: Event) -> str:
+    """The event's counts in a line: `5 memories, 1 profile`."""
+    return ", ".join(f"{count} {name}" for name, count in event.counts.items())
 
 
 def _search(asked: Asked, member: Member, after: UUID | None) -> tuple[LogPage, dict[str, str], list[str]]:

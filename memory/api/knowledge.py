@@ -26,7 +26,7 @@ from accounts.services.idempotency import Answer
 from memory import selectors
 from memory.api.answers import passage_answer
 from memory.api.serializers import MAX_TEXT, MemoryState, PassageAnswer
-from memory.encoding import encode
+from memory.encoding import encode_question
 from memory.models import Document
 from memory.services import documents
 from memory.services.documents import NewDocument
@@ -42,16 +42,13 @@ class DocumentInput(StrictSerializer):
 
     name = ExactText(plain=True, max_length=200)
     title = ExactText(plain=True, max_length=300, allow_blank=True, default="")
-    text = ExactText(plain=True, max_length=MAX_DOCUMENT)
+    text = ExactText(
+        plain=True, max_length=MAX_DOCUMENT, says_something=True, example="A refund takes five working days."
+    )
     format = ExactChoice(choices=["text", "markdown"], default="text")
     source = ExactText(plain=True, max_length=1000, allow_blank=True, default="")  # type: ignore[assignment] # a field's name
     tags = ExactList(child=ExactPattern(_TAG), max_length=20, default=list)
     project = ExactId(required=False)
-
-    def validate_text(self, value: str) -> str:
-        if not value.strip():
-            raise serializers.ValidationError("Must say something.")
-        return value
 
 
 class DocumentListed(serializers.Serializer[Any]):
@@ -80,16 +77,13 @@ class DocumentStored(serializers.Serializer[Any]):
 
 
 class SearchInput(StrictSerializer):
-    query = ExactText(max_length=MAX_TEXT)
+    """A question about the shared knowledge."""
+
+    query = ExactText(max_length=MAX_TEXT, says_something=True)
     project = ExactId(required=False)
     tags = ExactList(child=ExactPattern(_TAG), max_length=20, default=list)
     created_after = ExactInstant(required=False)
     limit = ExactInteger(min_value=1, max_value=50, default=5)
-
-    def validate_query(self, value: str) -> str:
-        if not value.strip():
-            raise serializers.ValidationError("Must ask something.")
-        return value
 
 
 class SearchAnswer(serializers.Serializer[Any]):
@@ -159,7 +153,7 @@ class SearchKnowledge(ApiView):
     def post(self, request: Request) -> Response:
         """Search the shared knowledge by meaning and by words."""
         body = self.parse(SearchInput)
-        encoded = encode([body["query"]])
+        encoded = encode_question(body["query"])
         with self.tenant() as principal:
             search_id, passages = search_knowledge(
                 body["query"],

@@ -15,7 +15,7 @@ from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
 from memory.api import serializers as shapes
 from memory.api.answers import memory_answer, recall_answer, stored_answer
-from memory.encoding import encode
+from memory.encoding import encode, encode_question
 from memory.errors import MessagesNotTaken
 from memory.services.forgetting import forget_memory
 from memory.services.reading import list_memories, read_memory, view_for
@@ -156,7 +156,7 @@ def _new_memory(item: dict[str, Any], pointer: str) -> NewMemory:
 def _recall_request(body: dict[str, Any], scopes: frozenset[str]) -> RecallRequest:
     return RecallRequest(
         query=body["query"],
-        encoded=encode([body["query"]]),
+        encoded=encode_question(body["query"]),
         project_id=body.get("project"),
         agent=body["agent"],
         session=body["session"],

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accounts import selectors as accounts
 from accounts.http.paging import PageQuery, page_of
-from accounts.http.versions import etag, if_match
+from accounts.http.versions import IF_MATCH, etag, if_match
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
@@ -89,6 +89,7 @@ class OneProfileValue(ApiView):
 
     @extend_schema(
         operation_id="set_profile_value",
+        parameters=[IF_MATCH],
         request=shapes.ProfileInput,
         responses=shapes.ProfileState,
     )

@@ -20,6 +20,8 @@ from memory.api.serializers import ScoringField
 
 
 class ProjectInput(StrictSerializer):
+    """A project and its recall policy."""
+
     name = ExactText(plain=True, max_length=100)
     scoring = ScoringField(default=dict, help_text='For example {"name": "recency", "recency_weight": 0.3}.')
     undeclared_profile_keys = ExactBoolean(default=False)

@@ -1,7 +1,8 @@
 """Shapes of memories, recall and profile."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from accounts.http.fields import (
@@ -18,7 +19,7 @@ from accounts.http.fields import (
     StrictSerializer,
 )
 from accounts.http.paging import PageQuery
-from memory.ranking import PolicyInvalid
+from memory.ranking import DEFAULT_POLICY, POLICIES, PolicyInvalid
 from memory.services.recalling import policy_for
 from memory.types import Audience, Kind, SourceClass, State
 
@@ -39,8 +40,21 @@ KINDS, STATES, AUDIENCES, ALL_SOURCES = names(Kind), names(State), names(Audienc
 SOURCES = [name for name in ALL_SOURCES if name != SourceClass.PERSON_CONFIRMED.name.lower()]
 
 
+def _policy_shape(name: str) -> dict[str, Any]:
+    """A policy and the ranges of its parameters. The default one need not be named."""
+    parameters = {
+        parameter: {"type": "number", "minimum": low, "maximum": high}
+        for parameter, (low, high) in POLICIES[name].ranges.items()
+    }
+    named = {"type": "string", "enum": [name]}
+    shape = {"type": "object", "properties": {"name": named, **parameters}, "additionalProperties": False}
+    return shape if name == DEFAULT_POLICY else shape | {"required": ["name"]}
+
+
 class ScoringField(SmallObject):
     """A scoring policy by name, with its parameters; an unknown one is refused here and not when somebody recalls."""
+
+    schema_facets: ClassVar = {"anyOf": [_policy_shape(name) for name in sorted(POLICIES)]}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         value: dict[str, Any] = super().to_internal_value(data)
@@ -54,7 +68,7 @@ class ScoringField(SmallObject):
 class MemoryItem(StrictSerializer):
     """One memory, stored as given. Exactly the text sent is kept; it is normalised only for search."""
 
-    text = ExactText(max_length=MAX_TEXT)
+    text = ExactText(max_length=MAX_TEXT, says_something=True)
     kind = ExactChoice(choices=KINDS, default="semantic")
     source = ExactChoice(choices=SOURCES, default="agent_inference")  # type: ignore[assignment] # a field's name
     importance = ExactNumber(min_value=0, max_value=1, default=0.5)
@@ -69,17 +83,19 @@ class MemoryItem(StrictSerializer):
     supersedes = ExactList(child=ExactId(), max_length=20, default=list)
     derived_from = ExactList(child=ExactId(), max_length=100, default=list)
 
-    def validate_text(self, value: str) -> str:
-        if not value.strip():
-            raise serializers.ValidationError("Must say something.")
-        return value
+
+class InferLater(ExactBoolean):
+    """Only `false` is taken yet."""
+
+    schema_facets: ClassVar = {"enum": [False]}
 
 
+@extend_schema_serializer(exclude_fields=["messages"])
 class MemoryInput(MemoryItem):
     """One memory."""
 
     project = ExactId(required=False)
-    infer = ExactBoolean(default=False)
+    infer = InferLater(default=False)
     messages = serializers.JSONField(required=False, help_text="Not taken yet.")
 
 
@@ -87,8 +103,8 @@ class BatchInput(StrictSerializer):
     """Up to 100 memories, stored all or none."""
 
     project = ExactId(required=False)
-    infer = ExactBoolean(default=False)
-    items = ExactList(child=MemoryItem(), allow_empty=False, max_length=MAX_BATCH)
+    infer = InferLater(default=False)
+    items = ExactList(child=MemoryItem(), min_length=1, max_length=MAX_BATCH)
 
 
 class StoredAnswer(serializers.Serializer[Any]):
@@ -149,7 +165,9 @@ class OneMemoryQuery(StrictSerializer):
 
 
 class RecallInput(StrictSerializer):
-    query = ExactText(max_length=MAX_TEXT)
+    """A question, and where to look."""
+
+    query = ExactText(max_length=MAX_TEXT, says_something=True)
     project = ExactId(required=False, help_text="None: unscoped memories only.")
     agent = ExactText(plain=True, max_length=_NAME, allow_blank=True, default="")
     session = ExactText(plain=True, max_length=255, allow_blank=True, default="", help_text="Only what came from it.")
@@ -163,11 +181,6 @@ class RecallInput(StrictSerializer):
     budget_tokens = ExactInteger(min_value=0, max_value=32000, default=2000)
     scoring = ScoringField(required=False, help_text='For example {"name": "decay"}.')
     explain = ExactBoolean(default=False)
-
-    def validate_query(self, value: str) -> str:
-        if not value.strip():
-            raise serializers.ValidationError("Must ask something.")
-        return value
 
 
 class RecalledAnswer(MemoryAnswer):
@@ -233,6 +246,8 @@ class RecallAnswer(serializers.Serializer[Any]):
 
 
 class ProfileInput(StrictSerializer):
+    """A value that satisfies the schema of its key: up to 4096 bytes, 16 levels deep."""
+
     value = serializers.JSONField()
 
 
@@ -246,6 +261,8 @@ class ProfileState(serializers.Serializer[Any]):
 
 
 class ProfileKeyInput(StrictSerializer):
+    """What values a key may have."""
+
     schema = SmallObject(default=dict, max_bytes=MAX_SCHEMA_BYTES, help_text="JSON Schema 2020-12 of the values.")
     sensitive = ExactBoolean(default=False)
 

@@ -4,6 +4,8 @@ from memory.ranking.explanation import Candidate, Dropped, Explanation, LaneScor
 from memory.ranking.fusion import Query
 from memory.ranking.lanes import QueryVector
 from memory.ranking.policies import (
+    DEFAULT_POLICY,
+    POLICIES,
     DecayPolicy,
     EvidencePolicy,
     PolicyInvalid,
@@ -15,6 +17,8 @@ from memory.ranking.policies import (
 from memory.ranking.ranker import Access, AccessLookup, keep_slots, rank
 
 __all__ = [
+    "DEFAULT_POLICY",
+    "POLICIES",
     "Access",
     "AccessLookup",
     "Candidate",

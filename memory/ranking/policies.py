@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 type Scores = NDArray[np.float64]
+type Ranges = Mapping[str, tuple[float, float]]
+
+DEFAULT_POLICY = "evidence"
 
 
 class PolicyInvalid(ValueError):
@@ -60,11 +63,12 @@ class EvidencePolicy:
 
     name: ClassVar[str] = "evidence"
     uses_access: ClassVar[bool] = False
+    ranges: ClassVar[Ranges] = {"importance_boost": (0.0, 0.05), "confirmation_boost": (0.0, 0.05)}
     importance_boost: float = 0.05
     confirmation_boost: float = 0.05
 
     def __post_init__(self) -> None:
-        _check_range(self, 0.0, 0.05, "importance_boost", "confirmation_boost")
+        _check_ranges(self, self.ranges)
 
     def terms(self, facts: Facts) -> Mapping[str, Scores]:
         return {
@@ -87,14 +91,19 @@ class WeightedPolicy:
 
     name: ClassVar[str] = "weighted"
     uses_access: ClassVar[bool] = True
+    ranges: ClassVar[Ranges] = {
+        "similarity_weight": (0.0, 1.0),
+        "recency_weight": (0.0, 1.0),
+        "importance_weight": (0.0, 1.0),
+        "recency_days": (0.01, 36500.0),
+    }
     similarity_weight: float = 0.6
     recency_weight: float = 0.2
     importance_weight: float = 0.2
     recency_days: float = 7.0
 
     def __post_init__(self) -> None:
-        _check_range(self, 0.0, 1.0, "similarity_weight", "recency_weight", "importance_weight")
-        _check_range(self, 0.01, 36500.0, "recency_days")
+        _check_ranges(self, self.ranges)
 
     def terms(self, facts: Facts) -> Mapping[str, Scores]:
         return {
@@ -113,12 +122,12 @@ class RecencyPolicy:
 
     name: ClassVar[str] = "recency"
     uses_access: ClassVar[bool] = False
+    ranges: ClassVar[Ranges] = {"recency_weight": (0.0, 1.0), "recency_days": (0.01, 36500.0)}
     recency_weight: float = 0.2
     recency_days: float = 30.0
 
     def __post_init__(self) -> None:
-        _check_range(self, 0.0, 1.0, "recency_weight")
-        _check_range(self, 0.01, 36500.0, "recency_days")
+        _check_ranges(self, self.ranges)
 
     def terms(self, facts: Facts) -> Mapping[str, Scores]:
         return {
@@ -140,14 +149,19 @@ class DecayPolicy:
 
     name: ClassVar[str] = "decay"
     uses_access: ClassVar[bool] = True
+    ranges: ClassVar[Ranges] = {
+        "rate_per_day": (0.0, 10.0),
+        "access_boost": (0.0, 10.0),
+        "access_cap": (1.0, 10.0),
+        "confirmation_factor": (1.0, 10.0),
+    }
     rate_per_day: float = math.log(2) / 30
     access_boost: float = 0.1
     access_cap: float = 2.0
     confirmation_factor: float = 2.0
 
     def __post_init__(self) -> None:
-        _check_range(self, 0.0, 10.0, "rate_per_day", "access_boost")
-        _check_range(self, 1.0, 10.0, "access_cap", "confirmation_factor")
+        _check_ranges(self, self.ranges)
 
     def terms(self, facts: Facts) -> Mapping[str, Scores]:
         return {
@@ -176,8 +190,8 @@ def policy_named(name: str, parameters: Mapping[str, float] | None = None) -> Sc
     return POLICIES[name](**(parameters or {}))
 
 
-def _check_range(policy: object, low: float, high: float, *names: str) -> None:
-    for name in names:
+def _check_ranges(policy: object, ranges: Ranges) -> None:
+    for name, (low, high) in ranges.items():
         value = getattr(policy, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise PolicyInvalid(f"{name} is a number from {low:g} to {high:g}")

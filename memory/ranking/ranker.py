@@ -47,12 +47,14 @@ def rank(
     now: datetime,
     limit: int,
     access: AccessLookup | None = None,
+    with_dropped: bool = True,
 ) -> Ranking:
     """The best `limit` entries for the query, each with its explanation, and the best of those left out.
 
     An entry appears only when it is related: cosine at or above its model's floor, or at least half of the
     question's content words by weight, or a critical slot. Nothing related gives an empty ranking. `access`
-    is called once at most, and only for policies that use it; without it nothing was ever recalled.
+    is called once at most, and only for policies that use it; without it nothing was ever recalled. Who shows no
+    figures of what was left out asks for none: they take longer than the ranking itself.
     """
     lanes = FusedLanes.of(index, query)
     slots = _critical_slots(index, lanes)
@@ -66,7 +68,7 @@ def rank(
     report = _Report(index, lanes, policy, set(slots.tolist()), pool, terms, scores)
     return Ranking(
         tuple(report.scored(place, None) for place in kept),
-        tuple(report.left_out(order, kept, passing)),
+        tuple(report.left_out(order, kept, passing)) if with_dropped else (),
         degraded=not query.vectors,
     )
 

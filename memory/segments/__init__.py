@@ -7,6 +7,7 @@ Start at Index: `Index.decode(blobs)` opens, `Index.of(entries).encode()` packs.
 from memory.segments.blocks import SegmentCorrupt
 from memory.segments.columns import Lane
 from memory.segments.entry import Entry
+from memory.segments.held import HeldIndexes
 from memory.segments.index import Index
 
-__all__ = ["Entry", "Index", "Lane", "SegmentCorrupt"]
+__all__ = ["Entry", "HeldIndexes", "Index", "Lane", "SegmentCorrupt"]

@@ -30,6 +30,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 NEVER: Final = int(np.iinfo(np.int64).min)
 CONFIRMED, PINNED = 1, 2
+POSITION_BYTES = 150  # a key of 16 bytes, a number and their places in a dict
 
 
 def to_microseconds(moment: datetime | None) -> int:
@@ -168,6 +169,19 @@ class Index:
         if _has_repeats(self.ids):
             raise SegmentCorrupt("an id occurs twice")
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory: its arrays, and what finds a row by its id."""
+        arrays = [
+            self.ids,
+            *(getattr(self, name) for name, _, _ in ARRAYS),
+            *(getattr(self, name).codes for name in REFERENCE_NAMES),
+        ]
+        arrays += [self.terms.offsets, self.terms.hashes, self.terms.counts, self.terms.lengths]
+        arrays += [self.categories.offsets, self.categories.values.codes]
+        arrays += [each for lane in self.lanes.values() for each in (lane.rows, lane.values, lane.scales)]
+        return POSITION_BYTES * len(self) + sum(int(each.nbytes) for each in arrays)
+
     def without_vector(self) -> int:
         """How many rows have no vector of any model."""
         with_vector = [lane.rows for lane in self.lanes.values()]
@@ -217,6 +231,8 @@ class Index:
     def take(self, rows: Positions | Mask | Sequence[int]) -> Self:
         """The rows at these positions, in this order, or those where a bool[n] mask is true."""
         chosen = np.asarray(rows)
+        if chosen.dtype == np.bool_ and len(chosen) and chosen.all():
+            return self
         chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp)
         lanes = {number: lane.take(chosen, len(self)) for number, lane in self.lanes.items()}
         return type(self)(

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models.query import RawQuerySet
 
 from accounts import selectors as accounts
 from accounts.errors import Conflict, FieldError, NotFound, PreconditionFailed, ValidationFailed
@@ -164,15 +164,25 @@ def read_profile(
     return opened_entries(rows, grant)
 
 
+# Written out, since every recall asks it.
+_ENTRIES = """
+    SELECT * FROM memory_profileentry
+    WHERE tenant_id = %s AND subject_id = %s AND (project_id IS NULL OR project_id = %s)
+      AND (%s::bytea IS NULL OR key_digest = %s)
+    ORDER BY id
+"""
+
+
 def permitted_entries(decision: Decision, project_id: UUID | None, key: str | None = None) -> list[ProfileEntry]:
     """The person's entries of this project and unscoped ones, without the sensitive where those are not allowed.
 
     A project's own value hides the unscoped one of the same key. With `key` that one alone.
     """
-    rows = ProfileEntry.objects.filter(Q(project__isnull=True) | Q(project_id=project_id)).order_by("id")
-    if key is not None:
-        rows = rows.filter(key_digest=_digest(subject_of(decision), key, decision))
-    permitted = usable_entries(list(rows), decision.granted, decision)
+    digest = None if key is None else _digest(subject_of(decision), key, decision)
+    asked = (decision.tenant_id, subject_of(decision).id, project_id, digest, digest)
+    permitted = usable_entries(
+        list(RawQuerySet(_ENTRIES, model=ProfileEntry, params=asked)), decision.granted, decision
+    )
     nearest = {bytes(row.key_digest): row for row in sorted(permitted, key=lambda row: row.project_id is not None)}
     return list(nearest.values())
 

@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models.query import RawQuerySet
+
 from accounts import selectors as accounts
 from accounts.errors import NotFound
 from accounts.keys import Decision, Grant, open_content, raise_alarm
+from accounts.tenancy import current_scope
 from accounts.types import Principal, SubjectRef
 from consent.access import record_read
 from consent.policy import decide, require
@@ -52,12 +55,18 @@ def opened(rows: Iterable[Memory], grant: Grant) -> list[MemoryView]:
     return [_view(row, json.loads(open_content(row.content_sealed, grant))) for row in rows]
 
 
+# Written out, since every recall asks it.
+_ROWS = "SELECT * FROM memory_memory WHERE tenant_id = %s AND subject_id = %s AND id = ANY(%s)"
+
+
 def rows_in_order(ids: Sequence[UUID], index: Index, decision: Decision) -> list[Memory]:
     """The rows of these ids in their order. A row whose version is not the index's was put back: alarm, TagMismatch.
 
     An entry whose row is gone is passed over: the row was deleted by a write that this snapshot already sees.
     """
-    rows = {row.id: row for row in Memory.objects.filter(id__in=ids)}
+    scope = current_scope()
+    found = RawQuerySet(_ROWS, model=Memory, params=(scope.tenant_id, scope.subject, list(ids))) if ids else ()
+    rows = {row.id: row for row in found}
     for memory_id, row in rows.items():
         position = index.position(memory_id)
         if position is not None and int(index.content_version[position]) != row.content_version:

@@ -17,7 +17,7 @@ from consent.policy import decide, decide_for_tenant, record_refusal
 from consent.types import Act
 from memory import index as sealed_index
 from memory.access import View, recallable
-from memory.analysis import hash_query
+from memory.analysis import AnalysedQuery, analysed, hash_query
 from memory.chunking import citation
 from memory.context import ContextBlock, ContextItem, Section, build_context
 from memory.encoding import Encoded, count_tokens
@@ -117,8 +117,9 @@ def recall(subject: SubjectRef, request: RecallRequest, *, principal: Principal)
     act = Act.SHARE if request.across_projects else Act.RECALL
     decision = decide(subject, act, caller=principal, project_id=request.project_id)
     policy = policy_for(request.scoring or (project.scoring if project else None))
-    personal = _choose(decision, request, policy) if decision.allowed else _Personal(decision)
-    found = find_chunks(_knowledge_query(request))
+    words = analysed(request.query)
+    personal = _choose(decision, request, words, policy) if decision.allowed else _Personal(decision)
+    found = find_chunks(_knowledge_query(request, words))
     grant = _record(personal, found, principal)
     return _answer(personal, found, grant, request)
 
@@ -129,12 +130,12 @@ def policy_for(scoring: Mapping[str, Any] | None) -> ScoringPolicy:
     return policy_named(str(parameters.pop("name", "evidence")), parameters)
 
 
-def _choose(decision: Decision, request: RecallRequest, policy: ScoringPolicy) -> _Personal:
+def _choose(decision: Decision, request: RecallRequest, words: AnalysedQuery, policy: ScoringPolicy) -> _Personal:
     index = sealed_index.open_whole(decision)
     view = _view(request, decision)
     allowed = index.take(recallable(index, decision, view)) if view else Index.empty()
     vectors = (request.encoded.query(),) if request.encoded else ()
-    query = Query(hash_query(request.query, term_key(decision)), vectors)
+    query = Query(hash_query(words, term_key(decision)), vectors)
     ranking = rank(
         allowed,
         query,
@@ -142,10 +143,11 @@ def _choose(decision: Decision, request: RecallRequest, policy: ScoringPolicy) -
         now=view.as_of if view else datetime.now(UTC),
         limit=request.limit,
         access=_accesses,
+        with_dropped=request.explain,
     )
-    rows = rows_in_order([candidate.id for candidate in ranking.candidates], allowed, decision)
+    rows = rows_in_order([candidate.id for candidate in ranking.candidates], index, decision)
     profile = permitted_entries(decision, request.project_id) if request.with_profile else []
-    return _Personal(decision, rows, ranking, profile, ranking.dropped if request.explain else ())
+    return _Personal(decision, rows, ranking, profile, ranking.dropped)
 
 
 def _view(request: RecallRequest, decision: Decision) -> View | None:
@@ -170,9 +172,9 @@ def _accesses(ids: Sequence[UUID]) -> dict[UUID, Access]:
     return {memory_id: Access(count, last) for memory_id, count, last in rows}
 
 
-def _knowledge_query(request: RecallRequest) -> KnowledgeQuery:
+def _knowledge_query(request: RecallRequest, words: AnalysedQuery) -> KnowledgeQuery:
     return KnowledgeQuery(
-        text=request.query,
+        text=words,
         encoded=request.encoded,
         project_id=request.project_id,
         limit=request.knowledge_limit if request.with_knowledge else 0,

@@ -12,8 +12,11 @@ from accounts.models import ApiKey, Job, Project, Subject, Tenant
 from accounts.tenancy import (
     ALL,
     NONE,
+    Question,
     ScopeConflict,
     ScopeMissing,
+    ask,
+    ask_alone,
     current_scope,
     lock_person,
     narrow,
@@ -397,3 +400,46 @@ def test_reference_of_ones_own_is_followed(acme):
         assert rows.select_related("project").get().project.name == "open"
         assert rows.values_list("project__name", flat=True).get() == "open"
         assert rows.filter(project__name="open").count() == 1
+
+
+# --- questions written out --------------------------------------------------------------------------------------------
+
+IN_FORCE = Question("SELECT current_setting('app.tenant_id', true), current_setting('app.subject_id', true)")
+KNOWN = Question("SELECT count(*) FROM accounts_subject")
+
+
+def test_a_question_by_itself_sees_its_tenant_alone_and_leaves_no_setting(acme, zenith):
+    acme.person("mia")
+
+    assert ask_alone(acme.id, KNOWN) == [(1,)]
+    assert ask_alone(acme.id, IN_FORCE) == [(str(acme.id), "")]
+    assert ask(IN_FORCE) in ([[("", "")]], [[(None, None)]])
+    with pytest.raises(ScopeMissing):
+        ask(KNOWN)
+
+
+def test_a_question_by_itself_is_asked_outside_any_scope_and_transaction(acme):
+    with scope(acme.id), pytest.raises(ScopeConflict):
+        ask_alone(acme.id, KNOWN)
+    with transaction.atomic(), pytest.raises(ScopeConflict):
+        ask_alone(acme.id, KNOWN)
+
+
+def test_questions_in_one_message_are_answered_in_order(acme):
+    with scope(acme.id):
+        assert ask(Question("SELECT %s::int", (1,)), KNOWN, Question("SELECT %s", ("; x",))) == [
+            [(1,)],
+            [(0,)],
+            [("; x",)],
+        ]
+
+
+def test_after_a_step_to_the_end_no_table_can_be_named(mia):
+    with scope(mia.world.id):
+        with narrow(mia.id, to_the_end=True):
+            assert ask(IN_FORCE) == [[(str(mia.world.id), str(mia.id))]]
+        with pytest.raises(ScopeMissing):
+            ask(KNOWN)
+        with pytest.raises(ScopeMissing):
+            Subject.objects.count()
+    assert ask(IN_FORCE) in ([[("", "")]], [[(None, None)]])

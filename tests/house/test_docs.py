@@ -1,10 +1,11 @@
 """The documents say what the code does: every name in one stands in the other."""
 
 import ast
+import os
 import re
-import shlex
 import subprocess
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from accounts.errors import DomainError
 from accounts.scopes import AGENT_SCOPES, Scope
 from audit.registry import registered_actions
 from config.stack.environment import ADDRESSES, OTHERS
-from tests.world import Rest
+from tests.docs import composed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -84,7 +85,43 @@ def test_configuration_lists_every_variable_that_is_read():
 
     documented = [row[0] for row in rows_of(DOCS / "configuration.md")]
 
-    assert sorted(documented) == sorted(ours)
+    assert sorted(documented) == sorted(ours | {name for name, _, _ in composed.variables()})
+
+
+def defaults_read(tree):
+    """(name, default) of every env_…() call that settles one by constants; a number without needless zeros."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name("env_float"), args=[ast.Constant(name), ast.Constant(default)]):
+                yield name, f"{default:g}"
+            case ast.Call(func=ast.Name("env_text" | "env_list"), args=[ast.Constant(name), *rest]):
+                yield name, (ast.literal_eval(rest[0]) if rest else "") or "none"
+            case ast.Call(func=ast.Name("env_flag"), args=[ast.Constant(name)]):
+                yield name, "false"
+            case ast.Call(func=ast.Name("env_secret"), args=[ast.Constant(name)]):
+                yield name, "required"
+            case ast.Call(func=ast.Name("partial"), args=[ast.Name("env_secret"), ast.Constant(name)]):
+                yield name, "required"
+
+
+def test_configuration_says_the_right_defaults():
+    settings = [ast.parse(file.read_text()) for file in (ROOT / "config/settings").glob("*.py")]
+    compose = {
+        name: default for name, sign, default in composed.variables() if sign == ":-" and name.startswith("FMN_")
+    }
+    expected = dict(default for tree in settings for default in defaults_read(tree)) | compose
+    documented = {row[0]: row[2].strip("`") for row in rows_of(DOCS / "configuration.md")}
+
+    # "required with …" and "…, else none" say more than the code's constant, and end or begin with it.
+    wrong = {
+        name: documented[name]
+        for name, default in expected.items()
+        if not (
+            documented[name].startswith("required") if default == "required" else documented[name].endswith(default)
+        )
+    }
+    assert wrong == {}
+    assert len(expected) > 15
 
 
 def test_configuration_says_which_variables_may_be_files():
@@ -156,6 +193,17 @@ def test_operations_lists_every_make_target():
     documented = re.findall(r"^\| `make ([\w-]+)` \|", (DOCS / "operations.md").read_text(), re.MULTILINE)
 
     assert sorted(documented) == sorted(targets)
+
+
+def test_make_alone_lists_the_commands():
+    # Not through make's own recursion, whose variables would reach it when a test is run by make.
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(["make"], cwd=ROOT, env=environment, text=True, capture_output=True, check=True)
+    listed = re.findall(r"^make ([\w-]+) +\S", done.stdout, re.MULTILINE)
+
+    documented = re.findall(r"^\| `make ([\w-]+)` \|", (DOCS / "operations.md").read_text(), re.MULTILINE)
+
+    assert sorted(listed) == sorted(set(documented) - {"gate"})  # the half of `make test` that nobody starts alone
 
 
 def test_operations_lists_every_command_of_the_stack():
@@ -257,20 +305,79 @@ def test_relative_links_lead_somewhere(page):
         assert not anchor or anchor in anchors_of(found), target
 
 
+TOP_LEVEL = {*APPS, "audit", "config", "deploy", "docs", "tests", "benchmarks", "templates", "static", "locale"}
+
+
+def code_spans(page):
+    """What stands between single backticks, outside of fenced blocks."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page):
+    named = {span.split("#")[0] for span in code_spans(page) if re.fullmatch(r"\w[\w.-]*(/[\w.-]+)*/?", span)}
+    paths = {span for span in named if span.partition("/")[0] in TOP_LEVEL and "/" in span}
+
+    assert {path for path in paths - MADE_BY_COMMANDS if not (ROOT / path).exists()} == set()
+
+
+MADE_BY_COMMANDS = {"benchmarks/results/bench.json", "benchmarks/results/evals.json"}
+
+
+def is_there(dotted):
+    """Whether a module, or what its attributes lead to, has this name."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        if spec_of(".".join(parts[:length])):
+            return length == len(parts) or has_path(".".join(parts[:length]), parts[length:])
+    return False
+
+
+def spec_of(module):
+    try:
+        return find_spec(module)
+    except ModuleNotFoundError:
+        return None
+
+
+def has_path(module, names):
+    """A settings module needs its environment, so only its source is looked at."""
+    if module.startswith("config.settings"):
+        return re.search(rf"^{names[0]}\b", Path(find_spec(module).origin).read_text(), re.MULTILINE) is not None
+    found = import_module(module)
+    for name in names:
+        # A field of a dataclass or model is no attribute of its class.
+        if not hasattr(found, name) and name not in getattr(found, "__annotations__", {}):
+            return False
+        found = getattr(found, name, None)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_of_code_are_names_of_something(page):
+    dotted = {match[1] for span in code_spans(page) if (match := re.match(r"([a-z_]\w*(?:\.\w+)+)(?:\(|:|$)", span))}
+    ours = {name for name in dotted if name.partition(".")[0] in {*APPS, "audit", "config"}}
+    actions = {action.name for app in APPS for action in import_module(f"{app}.actions").ACTIONS}
+    purposes = {f"memory.{purpose}" for purpose in ("store", "personalise", "sensitive", "share", "infer")}
+
+    assert {name for name in ours - actions - purposes if not is_there(name)} == set()
+
+
 def test_every_page_can_be_reached_from_the_readme():
     reached, ahead = set(), [README]
     while ahead:
         page = ahead.pop()
         reached.add(page)
         targets = re.findall(r"\]\(([^)#:]+\.md)", page.read_text())
-        ahead += {(page.parent / target).resolve() for target in targets} - reached - set(ahead)
+        found = {(page.parent / target).resolve() for target in targets}
+        ahead += {each for each in found if each.exists()} - reached - set(ahead)
 
     first_decision = decisions()[0]
     assert first_decision in reached
     assert set(PAGES) - set(decisions()) <= reached
 
 
-# --- the tour of the README -------------------------------------------------------------------------------------------
+# --- the blocks of the README, which tests/docs/test_readme.py runs ---------------------------------------------------
 
 
 def bash_blocks():
@@ -282,59 +389,3 @@ def test_readme_block_is_bash(block):
     done = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
-
-
-class Curl:
-    """One curl command of the README, as far as those go; anything else in it is a ValueError."""
-
-    def __init__(self, command):
-        words = shlex.split(command.replace("\\\n", " "))
-        self.method, self.path, self.key, self.body, self.headers = "GET", "", "", None, {}
-        options = iter(words[1:])
-        for word in options:
-            match word:
-                case "-sS":
-                    pass
-                case "-X":
-                    self.method = next(options)
-                case "-d":
-                    self.body = next(options)
-                case "-H":
-                    self.take_header(next(options))
-                case _ if word.startswith("$URL/"):
-                    self.path = word.replace("$URL", "/v1")
-                case _:
-                    raise ValueError(word)
-
-    def take_header(self, header):
-        name, _, value = header.partition(": ")
-        if name == "Authorization":
-            self.key = value.removeprefix("Bearer $").lower()
-        else:
-            self.headers[name.replace("-", "_")] = value
-
-    def asked_with(self, keys):
-        headers = {name: value for name, value in self.headers.items() if name != "Content_Type"}
-        return Rest(keys[self.key]).call(self.method, self.path, self.body, **headers)
-
-
-def test_readme_tour_goes_as_it_says():
-    from accounts.types import Mode
-    from config.provisioning import open_organisation
-
-    keys = open_organisation("A reader", Mode.SANDBOX)["keys"]
-    commands = [Curl(block) for block in bash_blocks() if block.startswith("curl ")]
-
-    answers = [command.asked_with(keys) for command in commands]
-
-    assert [answer.status_code for answer in answers] == [201, 201, 201, 200, 202, 200, 200, 201]
-    known, said, stored, recalled, taken_in, searched, log, withdrawn = (answer.json() for answer in answers)
-    assert known["state"] == "active"
-    assert {consent["state"] for consent in said["consents"]} == {"given"}
-    assert stored["memories"][0]["state"] == "active"
-    assert [memory["text"] for memory in recalled["memories"]] == ["Mia moved to Lisbon in May."]
-    assert "Mia moved to Lisbon in May." in recalled["context"]["text"]
-    assert taken_in["job"]["state"] == "queued"
-    assert searched["knowledge"] == []  # no worker runs beside this test
-    assert recalled["recall_id"] in {event["id"] for event in log["items"]}
-    assert {consent["state"] for consent in withdrawn["consents"]} == {"withdrawn"}

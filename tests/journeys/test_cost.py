@@ -64,7 +64,7 @@ def test_a_recall_does_the_same_statements_whatever_there_is(known, number):
 
     found = statements(known)
 
-    assert counted(found) == {"default": 18, "audit": 1, "keys": 0, "relay": 0}, listed(found)
+    assert counted(found) == {"default": 11, "audit": 1, "keys": 0, "relay": 0}, listed(found)
 
 
 def test_a_recall_writes_nothing_but_its_entry(known):
@@ -86,7 +86,7 @@ def test_opening_passages_is_one_statement_more(known):
 
     found = statements(known)
 
-    assert counted(found) == {"default": 19, "audit": 1, "keys": 0, "relay": 0}, listed(found)
+    assert counted(found) == {"default": 12, "audit": 1, "keys": 0, "relay": 0}, listed(found)
 
 
 def test_keys_that_are_not_in_the_cache_are_two_short_transactions_more(known):
@@ -96,7 +96,7 @@ def test_keys_that_are_not_in_the_cache_are_two_short_transactions_more(known):
 
     found = statements(known)
 
-    assert counted(found) == {"default": 18, "audit": 1, "keys": 8, "relay": 0}, listed(found)
+    assert counted(found) == {"default": 11, "audit": 1, "keys": 8, "relay": 0}, listed(found)
 
 
 # --- fsync ------------------------------------------------------------------------------------------------------------

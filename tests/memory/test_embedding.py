@@ -19,6 +19,7 @@ from memory.embedding.minilm import (
     batches_by_length,
     installed_model_file,
 )
+from memory.encoding import encode_question
 
 ROOT = Path(__file__).parents[2]
 
@@ -221,3 +222,13 @@ def test_loading_the_model_reports_to_nobody(tmp_path):
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, check=True)
 
     assert list(tmp_path.iterdir()) == []
+
+
+# --- questions asked again --------------------------------------------------------------------------------------------
+
+
+def test_a_question_asked_again_has_its_vector_still_and_no_other_one():
+    first, other = encode_question("Where are the bees?"), encode_question("Where is the harbour?")
+
+    assert encode_question("Where are the bees?") is first
+    assert not np.array_equal(first.vectors, other.vectors)

@@ -331,7 +331,7 @@ def test_uses_are_counted_off_the_read_path(mia):
         ({"query": "x", "limit": 0}, "/limit"),
         ({"query": "x", "limit": 51}, "/limit"),
         ({"query": "x", "limit": "5"}, "/limit"),
-        ({"query": "x", "limit": 5.0}, "/limit"),
+        ({"query": "x", "limit": 5.5}, "/limit"),
         ({"query": "x", "knowledge_limit": 21}, "/knowledge_limit"),
         ({"query": "x", "budget_tokens": -1}, "/budget_tokens"),
         ({"query": "x", "budget_tokens": 32001}, "/budget_tokens"),
