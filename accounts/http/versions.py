@@ -8,7 +8,7 @@ from accounts.errors import FieldError, ValidationFailed
 _MOST_DIGITS = 18
 IF_MATCH = OpenApiParameter(
     "If-Match",
-    {"type": "string", "pattern": rf'^(\*|"[0-9]{{1,{_MOST_DIGITS}}}")$', "examples": ['"1"', "*"]},
+    {"type": "string", "pattern": rf'^(\*|"[0-9]{{1,{_MOST_DIGITS}}}")$'},
     OpenApiParameter.HEADER,
     description="The ETag of the version that may be replaced; another one is answered with 412.",
 )

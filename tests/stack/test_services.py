@@ -46,6 +46,7 @@ def test_fresh_start_gives_a_working_environment(fresh):
         "KEYS_ADMIN_DATABASE_URL",
         "KEYS_DATABASE_MIGRATE_URL",
         "KEYS_DATABASE_URL",
+        "MAIL_FOLDER",
         "REDIS_URL",
         "RELAY_DATABASE_URL",
         "ROOT_KEY_FILE",
