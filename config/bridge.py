@@ -36,32 +36,27 @@ class ThreadedDjango:
         if body is None:
             return
         loop = asyncio.get_running_loop()
-        answering = _Answering(loop, send, loop.create_future())
+        answering = _Answering(loop, loop.create_future())
         self._threads.submit(answering.work, self._handler, environ_of(scope, body))
         begun = await answering.begun
         await send({"type": "http.response.start", "status": begun.status, "headers": begun.headers})
-        if begun.body is not None:
-            await send({"type": "http.response.body", "body": begun.body})
-        else:
-            await answering.streamed()
+        await send({"type": "http.response.body", "body": begun.body})
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """An answer's head; its body too, unless that is streamed."""
+    """An answer, whole. Nothing is streamed: a client that reads slowly must not hold a thread."""
 
     status: int
     headers: list[Header]
-    body: bytes | None
+    body: bytes
 
 
 class _Answering:
     """One answer on its way from the thread that makes it to the loop that sends it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, send: Send, begun: "asyncio.Future[_Begun]") -> None:
-        self._loop, self._send, self.begun = loop, send, begun
-        self._pieces: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(maxsize=1)
-        self._gone = False
+    def __init__(self, loop: asyncio.AbstractEventLoop, begun: "asyncio.Future[_Begun]") -> None:
+        self._loop, self.begun = loop, begun
 
     def work(self, handler: Callable[..., Any], environ: dict[str, Any]) -> None:
         """In a thread. The answer is handed over before what the request held is given back: nobody waits for that."""
@@ -80,38 +75,10 @@ class _Answering:
             self._loop.call_soon_threadsafe(self._fail, error)
             raise
 
-    async def streamed(self) -> None:
-        """Send the pieces as they come. Once nobody takes them any more, the thread stops at its next piece."""
-        try:
-            while (piece := await self._pieces.get()) is not None:
-                if isinstance(piece, BaseException):
-                    raise piece
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-            await self._send({"type": "http.response.body", "body": b""})
-        finally:
-            self._gone = True
-            while not self._pieces.empty():
-                self._pieces.get_nowait()
-
     def _hand_over(self, head: tuple[str, Iterable[tuple[str, str]]], response: Any) -> None:
         status = int(head[0].split(" ", 1)[0])
         headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in head[1]]
-        if not getattr(response, "streaming", False):
-            self._loop.call_soon_threadsafe(self._begin, _Begun(status, headers, b"".join(response)))
-            return
-        self._loop.call_soon_threadsafe(self._begin, _Begun(status, headers, None))
-        try:
-            for piece in response:
-                if self._gone:
-                    return
-                self._put(piece)
-        except BaseException as error:  # noqa: BLE001  the answer has begun: its sender breaks it off
-            self._put(error)
-        else:
-            self._put(None)
-
-    def _put(self, piece: bytes | BaseException | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._pieces.put(piece), self._loop).result()
+        self._loop.call_soon_threadsafe(self._begin, _Begun(status, headers, b"".join(response)))
 
     def _begin(self, begun: _Begun) -> None:
         if not self.begun.done():

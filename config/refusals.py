@@ -32,11 +32,11 @@ WORDS: dict[str, tuple[Words, Words]] = {
     "method_not_allowed": (_("Not possible here"), _("Go back and try again.")),
     "database_unavailable": (
         _("We cannot be reached just now"),
-        _("Nothing was read or changed. Try again in a moment."),
+        _("It may not have been done. Try again in a moment, and look."),
     ),
     "internal_error": (
         _("Something failed on our side"),
-        _("Nothing was changed. Name the request below when you report it."),
+        _("It may not have been done. Name the request below when you report it."),
     ),
 }
 # When even the template fails.

@@ -38,6 +38,8 @@ def parse(line: str) -> Asked:
     """Never raises: what is wrong with the line is in `errors`, and then nothing should be searched."""
     if len(line) > MAX_LENGTH:
         return Asked(errors=(f"The search may be {MAX_LENGTH} characters long.",))
+    if not line.isprintable():
+        return Asked(errors=("The search may hold no control characters.",))
     asked = Asked(parts=tuple(dict.fromkeys(line.split())))
     seen: set[str] = set()
     for part in asked.parts:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from uuid import UUID
 
 from django.conf import settings
 
@@ -56,9 +57,9 @@ def encode(texts: Sequence[str]) -> Encoded | None:
     return _encode(texts, settings.EMBEDDER_TIMEOUT_SECONDS)
 
 
-def encode_question(text: str) -> Encoded | None:
-    """A question by itself; one that was asked within the last minute has its vector still."""
-    name = _asked_before.name_of(settings.EMBEDDER, text)
+def encode_question(text: str, tenant_id: UUID) -> Encoded | None:
+    """A question by itself; one that this tenant asked within the last minute has its vector still."""
+    name = _asked_before.name_of(settings.EMBEDDER, str(tenant_id), text)
     found = _asked_before.get(name)
     if found is None:
         found = encode([text])

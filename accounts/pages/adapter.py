@@ -1,12 +1,30 @@
-"""How allauth behaves here: nobody signs up by themselves, and mail that cannot be sent is said so."""
+"""How allauth behaves here: nobody signs up by themselves, and no answer says whether an address is known."""
 
+import logging
+from collections.abc import Callable
+from functools import wraps
 from smtplib import SMTPException
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 
 from accounts.errors import MailUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Raises MailUnavailable for everybody where no mail is sent at all, before any address is looked up."""
+
+    @wraps(view)
+    def page(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if not settings.SMTP_HOST and not settings.MAIL_FOLDER:
+            raise MailUnavailable
+        return view(request, *arguments, **named)
+
+    return page
 
 
 class ClosedSignUp(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -16,8 +34,8 @@ class ClosedSignUp(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has 
         return False
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Raises MailUnavailable when the message was not handed over."""
+        """A message that is not taken is said in the process's log: only a known address has one sent."""
         try:
             super().send_mail(template_prefix, email, context)
-        except (SMTPException, OSError) as error:
-            raise MailUnavailable from error
+        except (SMTPException, OSError):
+            logger.exception("a mail was not handed over")

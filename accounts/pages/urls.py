@@ -6,6 +6,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.http.pages import TenantConverter
 from accounts.pages import console
+from accounts.pages.adapter import needs_mail
 
 register_converter(TenantConverter, "tenant")
 
@@ -18,7 +19,7 @@ urlpatterns = [
     path("accounts/logout/", form(account.logout), name="account_logout"),
     path("accounts/inactive/", form(account.account_inactive), name="account_inactive"),
     path("accounts/password/", form(account.password_change), name="account_change_password"),
-    path("accounts/password/reset/", form(account.password_reset), name="account_reset_password"),
+    path("accounts/password/reset/", form(needs_mail(account.password_reset)), name="account_reset_password"),
     path("accounts/password/reset/sent/", form(account.password_reset_done), name="account_reset_password_done"),
     # The user's number first, then a token that holds hyphens itself.
     re_path(

@@ -87,14 +87,14 @@ def open_link(text: str) -> NewVisit:
 
 @contextmanager
 def visiting(text: str) -> Iterator[Visitor]:
-    """The person's scope for whoever holds this visit. Raises VisitRequired; SubjectErased says they are forgotten."""
+    """The person's scope for whoever holds this visit. Raises VisitRequired, also once the person was erased."""
     claimed = parse_pass(PassKind.VISIT, text)
     if claimed is None:
         raise VisitRequired
     with scope(claimed.tenant_id):
         try:
             subject = selectors.subject_by_id(claimed.subject_id)
-        except NotFound:
+        except (NotFound, SubjectErased):
             raise VisitRequired from None
         tenant, organisation = selectors.tenant_ref(), selectors.organisation_name()
         with narrow(subject.id):

@@ -153,7 +153,7 @@ class SearchKnowledge(ApiView):
     def post(self, request: Request) -> Response:
         """Search the shared knowledge by meaning and by words."""
         body = self.parse(SearchInput)
-        encoded = encode_question(body["query"])
+        encoded = encode_question(body["query"], self.principal.tenant_id)
         with self.tenant() as principal:
             search_id, passages = search_knowledge(
                 body["query"],

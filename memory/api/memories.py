@@ -13,6 +13,7 @@ from accounts.http.paging import page_of
 from accounts.http.views import ApiView
 from accounts.scopes import Scope
 from accounts.services.idempotency import Answer
+from accounts.types import Principal
 from memory.api import serializers as shapes
 from memory.api.answers import memory_answer, recall_answer, stored_answer
 from memory.encoding import encode, encode_question
@@ -101,7 +102,7 @@ class Recall(ApiView):
         """Answer a question from a person's memory and the shared knowledge, as far as each may be used now."""
         body = self.parse(shapes.RecallInput)
         _refuse_across(self, body["across_projects"])
-        asked = _recall_request(body, self.principal.scopes)
+        asked = _recall_request(body, self.principal)
         with self.person(external_id) as subject:
             answer = recall(subject, asked, principal=self.principal)
         return Response(recall_answer(answer, explain=body["explain"]))
@@ -153,10 +154,10 @@ def _new_memory(item: dict[str, Any], pointer: str) -> NewMemory:
     )
 
 
-def _recall_request(body: dict[str, Any], scopes: frozenset[str]) -> RecallRequest:
+def _recall_request(body: dict[str, Any], principal: Principal) -> RecallRequest:
     return RecallRequest(
         query=body["query"],
-        encoded=encode_question(body["query"]),
+        encoded=encode_question(body["query"], principal.tenant_id),
         project_id=body.get("project"),
         agent=body["agent"],
         session=body["session"],
@@ -169,7 +170,7 @@ def _recall_request(body: dict[str, Any], scopes: frozenset[str]) -> RecallReque
         knowledge_limit=body["knowledge_limit"],
         budget_tokens=body["budget_tokens"],
         scoring=body.get("scoring"),
-        with_profile=Scope.PROFILE_READ in scopes,
-        with_knowledge=Scope.KNOWLEDGE_READ in scopes,
+        with_profile=Scope.PROFILE_READ in principal.scopes,
+        with_knowledge=Scope.KNOWLEDGE_READ in principal.scopes,
         explain=body["explain"],
     )

@@ -1,12 +1,13 @@
 """What the privacy centre says, in everyday words: where a memory is from, why it is not used, what was allowed."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from consent.types import IN_FORCE_AFTER, ConsentRef, LedgerEvent, PurposeKey
+from consent.types import IN_FORCE_AFTER, ConsentActor, ConsentRef, LedgerEvent, PurposeKey
 from memory.services.disclosing import Disclosure, KeptMemory, KeptValue, Use
 from memory.services.profile import ProfileLine
 from memory.services.reading import MemoryView
@@ -38,19 +39,24 @@ PURPOSES = {
     PurposeKey.SEND: _("Send to an outside AI provider"),
     PurposeKey.IMPROVE: _("Use to improve the product"),
 }
+ALLOWED = _("Allowed by you")
 ANSWERS = {
     LedgerEvent.REFUSED: _("Not allowed by you"),
     LedgerEvent.WITHDRAWN: _("Taken back by you"),
     LedgerEvent.EXPIRED: _("Has run out"),
 }
 REFUSALS = {
-    "consent_required": _("You have not been asked whether it may be used, so no assistant is given any of it."),
-    "consent_refused": _("You said no, so no assistant is given any of it."),
-    "consent_withdrawn": _("You took your permission back, so no assistant is given any of it."),
-    "consent_expired": _("Your permission has run out, so no assistant is given any of it."),
-    "guardian_required": _("A parent or guardian has to allow it first, so no assistant is given any of it."),
-    "subject_restricted": _("Its use is paused, so no assistant is given any of it."),
+    "consent_required": _("You have not been asked whether it may be used, or have not answered."),
+    "consent_refused": _("You said no to its use."),
+    "consent_withdrawn": _("You took your permission to use it back."),
+    "consent_expired": _("Your permission to use it has run out."),
+    "guardian_required": _("A parent or guardian has to allow its use first."),
+    "subject_restricted": _("Its use is paused."),
 }
+UNUSED = _("No answer is made from any of it, and no assistant or system is given it.")
+STILL_LISTED = _("No answer is made from any of it. Assistants and systems of the company can still list it.")
+BY_GUARDIAN = _("Allowed by a parent or guardian")
+BY_OTHERS = _("Allowed on your behalf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,16 @@ def entry(kept: KeptValue) -> Entry:
 
 
 def standing(consent: ConsentRef) -> Standing:
-    answer = _("Allowed by you") if consent.state in IN_FORCE_AFTER else ANSWERS[consent.state]
-    return Standing(str(PURPOSES[PurposeKey(consent.purpose)]), str(answer), consent.since)
+    return Standing(str(PURPOSES[PurposeKey(consent.purpose)]), str(_answer(consent)), consent.since)
+
+
+def _answer(consent: ConsentRef) -> Promise | str:
+    """Who allowed it, as long as that is in force."""
+    if consent.state not in IN_FORCE_AFTER:
+        return ANSWERS[consent.state]
+    if not consent.in_force(datetime.now(UTC)):
+        return ANSWERS[LedgerEvent.EXPIRED]
+    return {ConsentActor.GUARDIAN: BY_GUARDIAN, ConsentActor.STAFF: BY_OTHERS}.get(consent.spoken_by, ALLOWED)
 
 
 def heading(organisation: str, found: Disclosure) -> str:
@@ -104,7 +118,9 @@ def heading(organisation: str, found: Disclosure) -> str:
 
 def refusal(found: Disclosure) -> str:
     """Why nothing is used, or ""; where nothing is kept there is nothing to explain."""
-    return "" if found.is_empty or not found.refusal else str(REFUSALS[found.refusal])
+    if found.is_empty or not found.refusal:
+        return ""
+    return f"{REFUSALS[found.refusal]} {STILL_LISTED if found.readable else UNUSED}"
 
 
 def _why(use: Use) -> str:

@@ -1,4 +1,4 @@
-"""The person's own view: everything that is kept of them, and for each thing whether an agent can be given it now.
+"""The person's own view: every memory and profile value, and for each whether an agent can be given it now.
 
 What counts as used comes from the rule recall goes by (`memory.access`), so the two cannot say different things. Needs
 no consent; it is recorded like any other reading, with the person as the one who looked. Start at `disclose`.
@@ -52,7 +52,7 @@ class KeptValue:
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """One page of memories, newest first, and the whole profile. The counts are of everything, not of the page.
+    """One page of memories, newest first; with the first the whole profile. The counts are of everything.
 
     refusal: why nothing at all may be used to answer (a consent code, or `subject_restricted`), or "".
     readable: though unused, may still be listed by the tenant's systems.
@@ -82,16 +82,17 @@ def disclose(visitor: Visitor, *, after: UUID | None = None, limit: int = 50) ->
     rows = rows_in_order(page, index, own)
     entries = list(ProfileEntry.objects.order_by("id"))
     usable = _usable_ids(entries, recall, own)
+    shown = entries if after is None else []
     grant = record_read(
         own,
-        [row.id for row in (*rows, *entries)],
+        [row.id for row in (*rows, *shown)],
         action="memory.disclosure.read",
-        counts={"memories": len(rows), "profile": len(entries)},
+        counts={"memories": len(rows), "profile": len(shown)},
     )
     return Disclosure(
         memories=tuple(KeptMemory(each, _use(index, used, recall, now, each.id)) for each in opened(rows, grant)),
         profile=tuple(
-            KeptValue(line, _use_of_value(line.id in usable, recall)) for line in opened_entries(entries, grant)
+            KeptValue(line, _use_of_value(line.id in usable, recall)) for line in opened_entries(shown, grant)
         ),
         used=int(used.sum()) + len(usable),
         unused=int((~used).sum()) + len(entries) - len(usable),

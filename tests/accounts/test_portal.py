@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.credentials import PassKind, make_pass, parse_pass
-from accounts.errors import LinkUnusable, SubjectErased, VisitRequired
+from accounts.errors import LinkUnusable, VisitRequired
 from accounts.models import PortalPass, Subject
 from accounts.services import portal
 from accounts.tenancy import ALL, narrow, scope
@@ -103,7 +103,7 @@ def test_what_is_no_pass_opens_nothing(text):
         pass
 
 
-def test_after_erasure_a_link_opens_nothing_and_a_visit_says_so(acme, mia, link):
+def test_after_erasure_neither_link_nor_visit_opens_anything(acme, mia, link):
     visit = portal.open_link(link)
     with scope(acme.id), narrow(mia.id):
         other = portal.create_link(mia.ref_inside(), caller=acme.principal).text
@@ -111,7 +111,7 @@ def test_after_erasure_a_link_opens_nothing_and_a_visit_says_so(acme, mia, link)
         Subject.objects.filter(id=mia.id).update(state=SubjectState.ERASED)
     with pytest.raises(LinkUnusable):
         portal.open_link(other)
-    with pytest.raises(SubjectErased), portal.visiting(visit.text):
+    with pytest.raises(VisitRequired), portal.visiting(visit.text):
         pass
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -228,7 +229,9 @@ def test_loading_the_model_reports_to_nobody(tmp_path):
 
 
 def test_a_question_asked_again_has_its_vector_still_and_no_other_one():
-    first, other = encode_question("Where are the bees?"), encode_question("Where is the harbour?")
+    tenant, stranger = uuid4(), uuid4()
+    first, other = encode_question("Where are the bees?", tenant), encode_question("Where is the harbour?", tenant)
 
-    assert encode_question("Where are the bees?") is first
+    assert encode_question("Where are the bees?", tenant) is first
+    assert encode_question("Where are the bees?", stranger) is not first
     assert not np.array_equal(first.vectors, other.vectors)

@@ -46,7 +46,8 @@ def pytest_collection_modifyitems(config, items):
         config.pluginmanager.get_plugin("terminalreporter").write_line(line)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while it is there its loop runs in this thread, which other tests must not meet.
+@pytest.fixture(scope="module")
 def chromium():
     assert CHROMIUM, "REQUIRE_BROWSER=1, and there is no chromium on PATH"
     # Playwright's loop runs in this thread, and Django would refuse the ORM beside it; nothing here is asynchronous.

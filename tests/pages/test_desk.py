@@ -78,7 +78,8 @@ def test_a_search_for_one_person(acme, mia, olga):
         ("subject:nobody", "nobody of this tenant has this id"),
         ("subject:a/b", "nobody of this tenant has this id"),
         ("outcome:maybe", "Use ok, refused, failed"),
-        ("subject:\x00", "nobody of this tenant has this id"),
+        ("subject:\x00", "no control characters"),
+        ("action:\x00", "no control characters"),
     ],
 )
 def test_what_is_not_understood_is_said_and_nothing_is_shown(acme, mia, olga, line, said):

@@ -148,13 +148,13 @@ def test_pages_go_on_to_the_oldest(mia, page):
     assert page.get("/privacy/?cursor=nonsense").status_code == 400
 
 
-def test_the_person_is_told_when_they_were_erased(acme, mia, page):
+def test_an_erased_persons_page_is_closed(acme, mia, page):
     from accounts.models import Subject
     from accounts.tenancy import scope
 
     with scope(acme.id):
         Subject.objects.filter(id=mia.id).update(state="erased")
-    assert page.get("/privacy/").status_code == 410
+    assert page.get("/privacy/").status_code == 403
 
 
 def test_a_look_costs_the_same_statements_with_one_memory_and_with_ten(mia, page, django_statements):
