@@ -67,6 +67,15 @@ def site(stack):
         yield f"http://127.0.0.1:{server.port}"
 
 
+@pytest.fixture(autouse=True)
+def connections_given_back():
+    """Beside Playwright's loop a connection is kept by context, not by thread: the next test would take another."""
+    from django.db import connections  # needs Django to be set up
+
+    yield
+    connections.close_all()
+
+
 class Watch:
     """What went wrong in the browsers of a test."""
 
