@@ -208,12 +208,12 @@ def raise_alarm(decision: Decision, row_id: UUID) -> Never:
     """Record that a stored value is not what was sealed there, then raise TagMismatch."""
     logger.critical("sealed value not authentic: row %s", row_id)
     # A person who looks is named by the pseudonym: their row's id beside it would tie the two for ever.
-    is_person = decision.subject is not None and row_id == decision.subject.id
+    by_person = decision.actor.kind == "person" and decision.subject is not None and row_id == decision.subject.id
     audit.record_refusal(
         tenant_id=decision.tenant_id,
         actor=decision.actor,
         action="accounts.seal.mismatched",
         reason="tag_mismatch",
-        resource_ids=[] if is_person else [row_id],
+        resource_ids=[] if by_person else [row_id],
     )
     raise TagMismatch

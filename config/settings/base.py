@@ -10,7 +10,6 @@ from django.utils.csp import CSP
 from kombu import Queue
 
 from config.env import env_flag, env_float, env_list, env_secret, env_text
-from config.pooling import check_when_spoken_to
 from config.static import never_changes, static_address
 
 BASE_DIR = Path(__file__).parents[2]
@@ -164,7 +163,6 @@ def pooled(url: str, *, size: int) -> dict[str, Any]:
             "max_size": size,
             "timeout": DATABASE_POOL_SECONDS,
             "reconnect_timeout": 1.0,
-            "check": check_when_spoken_to,
         },
     }
     return config
