@@ -10,6 +10,7 @@ from django.utils.csp import CSP
 from kombu import Queue
 
 from config.env import env_flag, env_float, env_list, env_secret, env_text
+from config.pooling import check_or_drain
 from config.static import never_changes, static_address
 
 BASE_DIR = Path(__file__).parents[2]
@@ -151,7 +152,7 @@ DATABASE_POOL_SECONDS = env_float("DATABASE_POOL_SECONDS", 3.0)
 DATABASE_POOL_SIZE = int(env_float("DATABASE_POOL_SIZE", 16))
 
 
-def pooled(url: str, *, size: int) -> dict[str, Any]:
+def pooled(alias: str, url: str, *, size: int) -> dict[str, Any]:
     """A pooled connection; a database that is down is an error in seconds, not in half a minute."""
     # Checked when taken from the pool: after an outage no request gets a connection that died in it.
     config: dict[str, Any] = dict(dj_database_url.parse(url)) | {"CONN_HEALTH_CHECKS": True}
@@ -163,16 +164,17 @@ def pooled(url: str, *, size: int) -> dict[str, Any]:
             "max_size": size,
             "timeout": DATABASE_POOL_SECONDS,
             "reconnect_timeout": 1.0,
+            "check": partial(check_or_drain, alias),
         },
     }
     return config
 
 
 DATABASES = {
-    "default": pooled(env_secret("DATABASE_URL"), size=DATABASE_POOL_SIZE),
-    "audit": pooled(env_secret("AUDIT_DATABASE_URL"), size=DATABASE_POOL_SIZE),
-    "keys": pooled(env_secret("KEYS_DATABASE_URL"), size=DATABASE_POOL_SIZE),
-    "relay": pooled(env_secret("RELAY_DATABASE_URL"), size=2),
+    "default": pooled("default", env_secret("DATABASE_URL"), size=DATABASE_POOL_SIZE),
+    "audit": pooled("audit", env_secret("AUDIT_DATABASE_URL"), size=DATABASE_POOL_SIZE),
+    "keys": pooled("keys", env_secret("KEYS_DATABASE_URL"), size=DATABASE_POOL_SIZE),
+    "relay": pooled("relay", env_secret("RELAY_DATABASE_URL"), size=2),
 }
 DATABASE_ROUTERS = ["accounts.router.KeysRouter"]
 

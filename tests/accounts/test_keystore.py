@@ -1,10 +1,12 @@
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import close_old_connections, transaction
+from django.conf import settings
+from django.db import close_old_connections, connection, transaction
 from django.test import override_settings
 
 from accounts import keystore
@@ -220,6 +222,26 @@ def test_a_thread_whose_connection_was_cut_serves_again(known, superuser, alias)
 
     assert {status for status, _ in answers[:-1]} <= {200, 503}
     assert answers[-1] == (200, None)
+
+
+def test_after_an_outage_no_request_waits_for_the_dead_connections(known, superuser):
+    """As many idle ones as a process may hold, all cut at once, as a restart of the database does."""
+    at_once = settings.DATABASE_POOL_SIZE
+    everybody = threading.Barrier(at_once, timeout=60)
+    close_old_connections()
+
+    def holding_one():
+        listing(known)
+        everybody.wait()
+
+    known.world.at_once(*[holding_one] * at_once)
+    close_old_connections()
+    assert connection.pool.get_stats()["pool_size"] == at_once
+    superuser.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fmn_app'")
+    listing(known)  # where this thread held one itself, it learns of the cut
+    close_old_connections()
+
+    assert listing(known) == (200, None)
 
 
 # --- orphans ---------------------------------------------------------------------------------------------------------
